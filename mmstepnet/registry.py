@@ -1,0 +1,25 @@
+# Copyright (c) mmstepnet contributors. All rights reserved.
+"""Child registries of MMEngine's roots.
+
+A config of any OpenMMLab project builds ``type='mmstepnet.X'`` through them
+without ``custom_imports``: the modules in ``locations`` are imported on the
+first look-up.
+"""
+from .compat import require_mmengine
+
+require_mmengine()
+
+from mmengine.registry import HOOKS as MMENGINE_HOOKS  # noqa: E402
+from mmengine.registry import MODELS as MMENGINE_MODELS  # noqa: E402
+from mmengine.registry import Registry  # noqa: E402
+
+MODELS = Registry(
+    'model',
+    parent=MMENGINE_MODELS,
+    scope='mmstepnet',
+    locations=['mmstepnet.steps', 'mmstepnet.backbones'])
+HOOKS = Registry(
+    'hook',
+    parent=MMENGINE_HOOKS,
+    scope='mmstepnet',
+    locations=['mmstepnet.hooks'])

@@ -1,0 +1,2 @@
+# Copyright (c) mmstepnet contributors. All rights reserved.
+__version__ = '0.1.0'
