@@ -95,8 +95,7 @@ class Step(BaseModule):
                     f'{type(self).__name__} needs the identity branch, got '
                     'none: it works in the `step` slot of mmstepnet\'s '
                     'backbones, not as a plugin of another ResNet')
-            return residual * self.step_size(residual,
-                                             None).to(residual.dtype)
+            return residual * self.step_size(residual, None).to(residual.dtype)
         step_size = self.step_size(residual, identity).to(residual.dtype)
         return torch.addcmul(identity, self.derivative(residual, identity),
                              step_size)

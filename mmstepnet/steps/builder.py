@@ -1,5 +1,6 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
-from typing import List, Optional, Union
+import inspect
+from typing import List, Type, Union
 
 from mmstepnet.registry import MODELS
 from .base import Step
@@ -20,6 +21,36 @@ def available_steps() -> List[str]:
                   if isinstance(module, type) and issubclass(module, Step))
 
 
+def step_class(cfg: StepConfig) -> Type[Step]:
+    """The class that a step's config names.
+
+    Args:
+        cfg (str | dict, optional): Name or config of the step.
+
+    Returns:
+        type[Step]: The class; :class:`Unit` for None.
+
+    Raises:
+        ValueError: If the name is unknown or not that of a step.
+        TypeError: If ``cfg`` is of another type or lacks ``type``.
+
+    Example:
+        >>> step_class('mmstepnet.SE').__name__
+        'SE'
+    """
+    if cfg is None:
+        return Unit
+    kind = cfg.get('type') if isinstance(cfg, dict) else cfg
+    if kind is None or not isinstance(kind, (str, type)):
+        raise TypeError('step must be a name, a config with the key "type" '
+                        f'or None, got {cfg!r}')
+    cls = MODELS.get(kind) if isinstance(kind, str) else kind
+    if not (isinstance(cls, type) and issubclass(cls, Step)):
+        raise ValueError(f'step type must be one of {available_steps()} or '
+                         f'a registered subclass of Step, got {kind!r}')
+    return cls
+
+
 def build_step(cfg: StepConfig, in_channels: int) -> Step:
     """Build a step for a block of ``in_channels`` output channels.
 
@@ -35,24 +66,22 @@ def build_step(cfg: StepConfig, in_channels: int) -> Step:
         Step: The step.
 
     Raises:
-        ValueError: If the name is unknown or not that of a step.
-        TypeError: If ``cfg`` is of another type or lacks ``type``.
+        ValueError: If the name is unknown, not that of a step, or a setting
+            doesn't fit.
+        TypeError: If ``cfg`` is of another type, lacks ``type`` or has a key
+            that the step doesn't know.
 
     Example:
         >>> build_step(dict(type='mmstepnet.SE', ratio=8), 64).in_channels
         64
     """
-    if cfg is None:
-        return Unit(in_channels)
-    if isinstance(cfg, str):
-        cfg = dict(type=cfg)
-    if not isinstance(cfg, dict) or 'type' not in cfg:
-        raise TypeError('step must be a name, a config with the key "type" '
-                        f'or None, got {cfg!r}')
-    cfg = {key: value for key, value in cfg.items() if key != '_scope_'}
-    kind = cfg.pop('type')
-    cls = MODELS.get(kind) if isinstance(kind, str) else kind
-    if not (isinstance(cls, type) and issubclass(cls, Step)):
-        raise ValueError(f'step type must be one of {available_steps()} or '
-                         f'a registered subclass of Step, got {kind!r}')
-    return cls(in_channels, **cfg)
+    cls = step_class(cfg)
+    options = dict(cfg) if isinstance(cfg, dict) else {}
+    for key in ('type', '_scope_'):
+        options.pop(key, None)
+    known = inspect.signature(cls).parameters
+    unknown = [key for key in options if key not in known]
+    if unknown:
+        raise TypeError(f'{cls.__name__} takes {list(known)[1:]}, got '
+                        f'{unknown}')
+    return cls(in_channels, **options)

@@ -72,5 +72,5 @@ class SGE(Step):
                                centred / (deviation + self.eps),
                                self.weight[:, None])
         gate = logits.sigmoid().view(n, self.groups, 1, h, w)
-        return gate.expand(-1, -1, c // self.groups, -1, -1).reshape(
-            n, c, h, w)
+        return gate.expand(-1, -1, c // self.groups, -1,
+                           -1).reshape(n, c, h, w)

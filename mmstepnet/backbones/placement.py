@@ -1,0 +1,80 @@
+# Copyright (c) mmstepnet contributors. All rights reserved.
+"""Which residual blocks of a network take which step."""
+from typing import List, Optional, Sequence, Union
+
+from mmstepnet.steps import StepConfig, step_class
+
+StagedStepConfig = Union[StepConfig, Sequence[StepConfig]]
+BlockIndices = Optional[Sequence[Optional[Sequence[int]]]]
+
+
+def place_steps(
+        step: StagedStepConfig,
+        stage_blocks: Sequence[int],
+        shape_changes: Sequence[bool],
+        step_blocks: BlockIndices = None,
+        step_at_shape_change: Optional[bool] = None) -> List[List[StepConfig]]:
+    """The step of every block of every stage.
+
+    Args:
+        step (str | dict | list, optional): One step for all stages, or a
+            list of one a stage; None is a plain residual block.
+        stage_blocks (Sequence[int]): Number of blocks of each stage.
+        shape_changes (Sequence[bool]): Whether the first block of each stage
+            changes the shape.
+        step_blocks (Sequence, optional): For each stage the indices of the
+            blocks that take the step, or None for all of them. Defaults to
+            None, all blocks of all stages.
+        step_at_shape_change (bool, optional): Whether a block that changes
+            the shape takes the step. Defaults to None, which leaves it to
+            the step: StepNet doesn't, the others do.
+
+    Returns:
+        list[list[str | dict | None]]: Config of the step of every block.
+
+    Raises:
+        ValueError: If a list has not one entry a stage, or ``step_blocks``
+            names a block that doesn't exist or can't take the step.
+
+    Example:
+        >>> place_steps('SE', (2, 2), (False, True), ((0, ), ()))
+        [['SE', None], [None, None]]
+    """
+    num_stages = len(stage_blocks)
+    steps = list(step) if isinstance(step, (list, tuple)) else \
+        [step] * num_stages
+    chosen = [None] * num_stages if step_blocks is None else list(step_blocks)
+    for name, value in (('step', steps), ('step_blocks', chosen)):
+        if len(value) != num_stages:
+            raise ValueError(f'{name} must have one entry for each of the '
+                             f'{num_stages} stages, got {len(value)}')
+    return [
+        _place_in_stage(i + 1, *args, step_at_shape_change)
+        for i, args in enumerate(
+            zip(steps, stage_blocks, shape_changes, chosen))
+    ]
+
+
+def _place_in_stage(stage: int, step: StepConfig, num_blocks: int,
+                    changes_shape: bool, chosen: Optional[Sequence[int]],
+                    at_shape_change: Optional[bool]) -> List[StepConfig]:
+    if chosen is not None:
+        unknown = [i for i in chosen if i not in range(num_blocks)]
+        if unknown:
+            raise ValueError(f'step_blocks of stage {stage} must be from 0 to '
+                             f'{num_blocks - 1}, got {unknown}')
+    placed = [
+        step if chosen is None or i in chosen else None
+        for i in range(num_blocks)
+    ]
+    if changes_shape and placed[0] is not None:
+        if at_shape_change is None:
+            at_shape_change = step_class(step).at_shape_change
+        if not at_shape_change:
+            if chosen is not None:
+                raise ValueError(
+                    f'block 0 of stage {stage} changes the shape and takes '
+                    f'no {step_class(step).__name__} by default: leave it '
+                    'out of step_blocks or set step_at_shape_change=True')
+            placed[0] = None
+    return placed
