@@ -159,11 +159,12 @@ class StagedResNet(BaseModule):
         self._unmatched = None
         super().init_weights()
         if checkpoints and self._unmatched:
+            expected = next(iter(self.state_dict()))
             raise ValueError(
                 f'the checkpoint {checkpoints[-1]!r} has no key of this '
-                f'backbone: expected names like {next(iter(self.state_dict()))!r}'
-                f', got {self._unmatched}; that of a whole detector or '
-                "classifier needs prefix='backbone.' in init_cfg.")
+                f'backbone: expected names like {expected!r}, got '
+                f'{self._unmatched}; that of a whole detector or classifier '
+                "needs prefix='backbone.' in init_cfg.")
         if self.zero_init_residual and not checkpoints:
             for block in self.blocks():
                 nn.init.zeros_(block.last_norm.weight)
