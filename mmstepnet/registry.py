@@ -9,6 +9,7 @@ from .compat import require_mmengine
 
 require_mmengine()
 
+from mmengine.registry import DATASETS as MMENGINE_DATASETS  # noqa: E402
 from mmengine.registry import HOOKS as MMENGINE_HOOKS  # noqa: E402
 from mmengine.registry import MODELS as MMENGINE_MODELS  # noqa: E402
 from mmengine.registry import Registry  # noqa: E402
@@ -23,3 +24,8 @@ HOOKS = Registry(
     parent=MMENGINE_HOOKS,
     scope='mmstepnet',
     locations=['mmstepnet.hooks'])
+DATASETS = Registry(
+    'dataset',
+    parent=MMENGINE_DATASETS,
+    scope='mmstepnet',
+    locations=['mmstepnet.datasets'])

@@ -1,0 +1,4 @@
+# Copyright (c) mmstepnet contributors. All rights reserved.
+from .coco import StrictCocoDataset
+
+__all__ = ['StrictCocoDataset']
