@@ -1,6 +1,6 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 from abc import abstractmethod
-from typing import Optional
+from typing import Optional, Sequence
 
 import torch
 from mmengine.model import BaseModule
@@ -23,7 +23,9 @@ class Step(BaseModule):
 
     A step that doesn't look at the state (``needs_identity = False``) also
     works as a plugin of a stock ``mmdet.ResNet``: called with one argument it
-    returns ``residual * step_size``.
+    returns ``residual * step_size``. Behind the last convolution
+    (``position='after_conv3'``) its parameters get the names that they have
+    in our backbones, ``layer1.0.step.*``.
 
     Args:
         in_channels (int): Channels C of ``residual`` and ``identity``.
@@ -36,6 +38,8 @@ class Step(BaseModule):
         Huang et al., "Understanding Self-attention Mechanism via Dynamical
         System Perspective", ICCV 2023, Eq. 3-5.
     """
+
+    _abbr_ = 'step'
 
     #: Whether :meth:`step_size` looks at the state.
     needs_identity: bool = False
@@ -99,6 +103,16 @@ class Step(BaseModule):
         step_size = self.step_size(residual, identity).to(residual.dtype)
         return torch.addcmul(identity, self.derivative(residual, identity),
                              step_size)
+
+    def input_weights(self) -> Optional[Sequence[Tensor]]:
+        """The weights through which the input enters the step size.
+
+        Returns:
+            Sequence[Tensor], optional: Weights; with all of them zero the
+            step size is a constant, and they still get a gradient. Empty if
+            it always is one, None if no such weights are known.
+        """
+        return None
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew from the step's own initialization."""

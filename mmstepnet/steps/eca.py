@@ -1,5 +1,5 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
-from typing import Optional
+from typing import Optional, Sequence
 
 from torch import Tensor
 
@@ -42,6 +42,10 @@ class ECA(Step):
                  init_cfg: Optional[dict] = None) -> None:
         super().__init__(in_channels, init_cfg=init_cfg)
         self.excite = ChannelConv(in_channels, kernel_size)
+
+    def input_weights(self) -> Sequence[Tensor]:
+        """The weight of the convolution."""
+        return [self.excite.conv.weight]
 
     def step_size(self, residual: Tensor,
                   identity: Optional[Tensor]) -> Tensor:

@@ -1,5 +1,5 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
-from typing import Optional
+from typing import Optional, Sequence
 
 from torch import Tensor
 
@@ -39,6 +39,10 @@ class SE(Step):
                  init_cfg: Optional[dict] = None) -> None:
         super().__init__(in_channels, init_cfg=init_cfg)
         self.excite = BottleneckMLP(in_channels, ratio, bias)
+
+    def input_weights(self) -> Sequence[Tensor]:
+        """The weight of the last linear layer."""
+        return [self.excite.fc2.weight]
 
     def step_size(self, residual: Tensor,
                   identity: Optional[Tensor]) -> Tensor:

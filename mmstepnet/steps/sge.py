@@ -1,5 +1,5 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
-from typing import Optional
+from typing import Optional, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -56,6 +56,10 @@ class SGE(Step):
         """Weight 0, bias 1."""
         nn.init.zeros_(self.weight)
         nn.init.ones_(self.bias)
+
+    def input_weights(self) -> Sequence[Tensor]:
+        """The scale of the normalized similarity."""
+        return [self.weight]
 
     def step_size(self, residual: Tensor,
                   identity: Optional[Tensor]) -> Tensor:

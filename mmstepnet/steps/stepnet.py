@@ -1,6 +1,6 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 import math
-from typing import Optional
+from typing import Optional, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -101,6 +101,10 @@ class StepNet(Step):
         if self.inputs == 'next':
             return following[..., None]
         return torch.stack((current, following), dim=-1)
+
+    def input_weights(self) -> Sequence[Tensor]:
+        """The W of the map ``W * v + b``."""
+        return [self.excite.weight]
 
     def step_size(self, residual: Tensor,
                   identity: Optional[Tensor]) -> Tensor:

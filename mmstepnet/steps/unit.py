@@ -1,5 +1,5 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
-from typing import Optional
+from typing import Optional, Sequence
 
 from torch import Tensor
 
@@ -21,6 +21,10 @@ class Unit(Step):
         >>> step(torch.ones(2, 8, 4, 4), torch.ones(2, 8, 4, 4)).unique()
         tensor([2.])
     """
+
+    def input_weights(self) -> Sequence[Tensor]:
+        """None: it is the number one."""
+        return []
 
     def step_size(self, residual: Tensor,
                   identity: Optional[Tensor]) -> Tensor:
