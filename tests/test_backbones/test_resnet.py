@@ -1,0 +1,419 @@
+# Copyright (c) mmstepnet contributors. All rights reserved.
+import copy
+import warnings
+
+import pytest
+import torch
+import torchvision
+from mmengine.registry import MODELS, DefaultScope
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from mmstepnet.backbones import ResNet, ResNetV1d
+from mmstepnet.steps import StepNet, Unit
+
+STEPS = dict(
+    plain=None,
+    SE=dict(type='mmstepnet.SE'),
+    ECA=dict(type='mmstepnet.ECA'),
+    SGE=dict(type='mmstepnet.SGE', groups=16),
+    StepNet=dict(type='mmstepnet.StepNet'))
+R34 = 21_797_672 - 513_000
+R50 = 25_557_032 - 2_049_000
+
+
+def tiny(depth=50, **kwargs):
+    """A network of two thin stages."""
+    kwargs = {
+        **dict(
+            base_channels=16,
+            num_stages=2,
+            strides=(1, 2),
+            dilations=(1, 1),
+            out_indices=(0, 1)),
+        **kwargs
+    }
+    torch.manual_seed(0)
+    return ResNet(depth, **kwargs)
+
+
+def images(batch=2, size=32):
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(batch, 3, size, size, generator=generator)
+
+
+def count(model):
+    return sum(p.numel() for p in model.parameters())
+
+
+def wake_steps(model):
+    """Move the steps' parameters off zero, where gradients vanish."""
+    with torch.no_grad():
+        for block in model.blocks():
+            for parameter in block.step.parameters():
+                parameter.uniform_(0.05, 0.3)
+    return model
+
+
+@pytest.fixture(params=STEPS)
+def step(request):
+    return STEPS[request.param]
+
+
+@pytest.mark.parametrize(
+    'depth, step, added',
+    [(34, None, 0), (34, 'StepNet', 17_280), (50, None, 0),
+     (50, 'SE', 2_530_992), (50, 'ECA', 86),
+     (50, [dict(type='ECA', kernel_size=k) for k in (3, 5, 5, 7)], 80),
+     (50, 'SGE', 2_048), (50, 'StepNet', 67_584)],
+    ids=str)
+def test_parameter_counts(depth, step, added):
+    with torch.device('meta'):
+        model = ResNet(depth, step=step)
+    assert count(model) == {34: R34, 50: R50}[depth] + added
+
+
+@pytest.mark.parametrize('depth', [18, 34, 50, 101, 152])
+def test_names_and_shapes_are_torchvisions(depth):
+    with torch.device('meta'):
+        ours = ResNet(depth).state_dict()
+        theirs = getattr(torchvision.models, f'resnet{depth}')().state_dict()
+    shapes = {k: v.shape for k, v in ours.items()}
+    assert shapes == {
+        k: v.shape
+        for k, v in theirs.items() if not k.startswith('fc.')
+    }
+
+
+@pytest.mark.parametrize('depth', [18, 50])
+@pytest.mark.parametrize('name', STEPS)
+def test_plain_weights_load(depth, name, tmp_path):
+    theirs = getattr(torchvision.models, f'resnet{depth}')()
+    file = tmp_path / 'plain.pth'
+    torch.save(theirs.state_dict(), file)
+    model = ResNet(
+        depth,
+        step=STEPS[name],
+        init_cfg=dict(type='Pretrained', checkpoint=str(file)))
+    missing, unexpected = model.load_state_dict(
+        theirs.state_dict(), strict=False)
+    steps = {
+        key
+        for key in model.state_dict()
+        if '.step.' in key and 'num_batches_tracked' not in key
+    }
+    assert set(missing) == steps
+    assert set(unexpected) == {'fc.weight', 'fc.bias'}
+    assert bool(steps) == (name != 'plain')
+
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(7.)
+    model.init_weights()
+    state = model.state_dict()
+    for key, value in theirs.state_dict().items():
+        if not key.startswith('fc.'):
+            assert torch.equal(state[key], value), key
+    assert not any(state[key].eq(7).any() for key in steps)
+    assert not model.layer1[-1].step.is_loaded or name == 'plain'
+
+
+def test_plain_network_is_torchvisions():
+    theirs = torchvision.models.resnet18().eval()
+    ours = ResNet(18).eval()
+    ours.load_state_dict(theirs.state_dict(), strict=False)
+    with torch.no_grad():
+        x = images(size=64)
+        outs = ours(x)
+        x = theirs.maxpool(theirs.relu(theirs.bn1(theirs.conv1(x))))
+        for i, out in enumerate(outs):
+            x = getattr(theirs, f'layer{i + 1}')(x)
+            torch.testing.assert_close(out, x, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize('depth', [18, 50])
+def test_every_parameter_gets_a_gradient(depth, step):
+    model = wake_steps(tiny(depth, step=step))
+    sum(out.mean() for out in model(images(4))).backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+    for block in model.blocks():
+        for parameter in block.step.parameters():
+            assert parameter.grad.ne(0).any()
+
+
+@pytest.mark.parametrize('depth', [18, 50])
+def test_one_image_trains(depth, step):
+    model = wake_steps(tiny(depth, step=step))
+    outs = model(images(1))
+    sum(out.square().mean() for out in outs).backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad.isfinite().all(), name
+    for block in model.blocks():
+        for parameter in block.step.parameters():
+            assert parameter.grad.ne(0).any()
+
+
+@pytest.mark.parametrize('depth', [18, 50])
+def test_checkpointing_agrees(depth, step):
+    model = wake_steps(tiny(depth, step=step))
+    other = copy.deepcopy(model)
+    for block in other.blocks():
+        block.with_cp = True
+    results = []
+    for net in (model, other):
+        x = images(4).requires_grad_()
+        outs = net(x)
+        sum(out.square().mean() for out in outs).backward()
+        grads = [p.grad for p in net.parameters()]
+        results.append([*outs, x.grad, *grads])
+    for one, two in zip(*results):
+        torch.testing.assert_close(one, two)
+    assert tiny(with_cp=True, step=step).layer1[0].with_cp
+
+
+@pytest.mark.parametrize('depth', [18, 50])
+def test_bfloat16_autocast(depth, step):
+    model = wake_steps(tiny(depth, step=step))
+    reference = copy.deepcopy(model)(images(4))
+    with torch.autocast('cpu', torch.bfloat16):
+        outs = model(images(4))
+    sum(out.float().mean() for out in outs).backward()
+    for out, expected in zip(outs, reference):
+        error = (out.float() - expected).norm() / expected.norm()
+        assert error < 0.1  # some 25 roundings of 2**-8
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_output_shapes_of_the_stages():
+    model = ResNet(18, out_indices=(1, 3))
+    shapes = [tuple(out.shape) for out in model(images(2, 64))]
+    assert shapes == [(2, 128, 8, 8), (2, 512, 2, 2)]
+    assert model.feat_dim == 512 and ResNet(50).feat_dim == 2048
+
+
+def test_one_pixel_maps(step):
+    model = wake_steps(tiny(step=step)).eval()
+    outs = model(images(2, 4))
+    assert outs[0].shape[2:] == outs[1].shape[2:] == (1, 1)
+    assert all(out.isfinite().all() for out in outs)
+
+
+def test_style_moves_the_stride_of_a_bottleneck():
+    for style, strides in (('pytorch', (1, 2)), ('caffe', (2, 1))):
+        block = tiny(style=style).layer2[0]
+        assert (block.conv1.stride[0], block.conv2.stride[0]) == strides
+
+
+def test_dilation_keeps_the_resolution():
+    model = tiny(strides=(1, 1), dilations=(1, 2))
+    assert model.layer2[1].conv2.dilation == (2, 2)
+    assert {out.shape[2:] for out in model(images())} == {(8, 8)}
+
+
+def test_variant_d():
+    with torch.device('meta'):
+        model = ResNetV1d(depth=50)
+        plain = ResNet(50)
+    # three 3x3 convolutions in place of the 7x7
+    stem = 27 * 32 + 9 * 32 * 32 + 9 * 32 * 64 + 2 * (32 + 32 + 64)
+    assert count(model) - count(plain) == stem - (147 * 64 + 2 * 64)
+    first, other = model.layer1[0].downsample, model.layer2[0].downsample
+    assert first[0].kernel_size == 1 and other[0].kernel_size == 2
+    assert other[1].stride == (1, 1)
+    model = ResNetV1d(
+        depth=50,
+        base_channels=16,
+        frozen_stages=0,
+        step=dict(type='mmstepnet.StepNet'))
+    assert not any(p.requires_grad for p in model.stem.parameters())
+    assert model(images())[-1].shape == (2, 512, 1, 1)
+
+
+@pytest.mark.parametrize('depth', [18, 50])
+@pytest.mark.parametrize('zero', [True, False])
+def test_zero_initialization_of_the_last_norm(depth, zero, step):
+    model = tiny(depth, step=step, zero_init_residual=zero)
+    model.init_weights()
+    for block in model.blocks():
+        last = block.bn3 if depth == 50 else block.bn2
+        assert last.weight.eq(0 if zero else 1).all()
+        assert block.bn1.weight.eq(1).all()
+
+
+def test_zero_initialization_makes_blocks_the_identity(step):
+    model = tiny(step=step).eval()
+    model.init_weights()
+    x = torch.rand(2, 64, 8, 8)
+    assert torch.equal(model.layer1[1](x), x)
+
+
+@pytest.mark.parametrize('frozen_stages', [-1, 0, 1, 2])
+@pytest.mark.parametrize('freeze_steps', [True, False])
+@pytest.mark.parametrize('norm_eval', [True, False])
+def test_frozen_stages(frozen_stages, freeze_steps, norm_eval):
+    model = tiny(
+        step='SE',
+        norm_cfg=dict(type='BN'),
+        frozen_stages=frozen_stages,
+        freeze_steps=freeze_steps,
+        norm_eval=norm_eval)
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        model.train(False).train(True)
+    for name, module in model.named_modules():
+        stage = int(name[5]) if name.startswith('layer') else 0
+        frozen = stage <= frozen_stages
+        if '.step' in name:
+            frozen = frozen and freeze_steps
+        for parameter in module.parameters(recurse=False):
+            assert parameter.requires_grad is not frozen, name
+        if isinstance(module, _BatchNorm):
+            assert module.training is not (frozen or norm_eval), name
+
+
+def test_norm_eval_reaches_the_norms_of_steps():
+    model = tiny(step='StepNet', norm_eval=True).train()
+    assert not model.layer1[1].step.norm.training
+    model = tiny(step='StepNet').train()
+    assert model.layer1[1].step.norm.training
+    assert not model.eval().layer1[1].step.norm.training
+
+
+def test_steps_of_frozen_stages_learn():
+    model = wake_steps(tiny(step='StepNet', frozen_stages=2))
+    model.train()
+    sum(out.mean() for out in model(images(4))).backward()
+    for name, parameter in model.named_parameters():
+        assert (parameter.grad is not None) == ('.step.' in name), name
+
+
+@pytest.mark.parametrize('step, warned', [('SE', True), (None, False)])
+def test_freezing_random_steps_warns(step, warned):
+    model = tiny(step=step, frozen_stages=1, freeze_steps=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter('always')
+        model.train()
+    assert any('freezes steps that no loaded' in str(w.message)
+               for w in caught) is warned
+    model.load_state_dict(tiny(step=step).state_dict())
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        model.train()
+
+
+def test_partly_loaded_step_still_warns():
+    model = tiny(step='SE', frozen_stages=1, freeze_steps=True)
+    state = tiny(step='SE').state_dict()
+    del state['layer1.0.step.excite.fc1.bias']
+    model.load_state_dict(state, strict=False)
+    with pytest.warns(UserWarning, match='freezes steps'):
+        model.train()
+
+
+def test_names_are_the_same_in_every_scope(step):
+    names = []
+    for scope in ('mmengine', 'mmdet', 'mmpretrain'):
+        with DefaultScope.overwrite_default_scope(scope):
+            model = MODELS.build(
+                dict(type='mmstepnet.ResNet', depth=18, step=step))
+        names.append(list(model.state_dict()))
+    assert names[0] == names[1] == names[2]
+
+
+@pytest.mark.mmdet
+@pytest.mark.parametrize('name', ['SE', 'ECA', 'SGE'])
+def test_plugin_of_a_stock_resnet(name):
+    backbones = pytest.importorskip('mmdet.models.backbones')
+    plugin = dict(
+        cfg=dict(STEPS[name], type=f'mmstepnet.{name}'),
+        stages=(True, True, True, True),
+        position='after_conv3')
+    stock = backbones.ResNet(50, base_channels=16, plugins=[plugin])
+    ours = ResNet(50, base_channels=16, step=STEPS[name])
+    for model in (stock, ours):
+        model.eval()
+    ours.load_state_dict(stock.state_dict())
+    for one, two in zip(stock(images()), ours(images())):
+        torch.testing.assert_close(one, two)
+
+
+@pytest.mark.mmdet
+def test_stepnet_is_no_plugin():
+    backbones = pytest.importorskip('mmdet.models.backbones')
+    plugin = dict(cfg=dict(type='mmstepnet.StepNet'), position='after_conv3')
+    stock = backbones.ResNet(50, base_channels=16, plugins=[plugin])
+    with pytest.raises(ValueError, match='StepNet needs the identity branch'):
+        stock(images())
+
+
+@pytest.mark.mmpretrain
+def test_in_a_classifier_of_mmpretrain():
+    pytest.importorskip('mmpretrain')
+    with DefaultScope.overwrite_default_scope('mmpretrain'):
+        model = MODELS.build(
+            dict(
+                type='mmpretrain.ImageClassifier',
+                backbone=dict(
+                    type='mmstepnet.ResNet', depth=18, step='StepNet'),
+                neck=dict(type='GlobalAveragePooling'),
+                head=dict(
+                    type='LinearClsHead', num_classes=10, in_channels=512)))
+    assert model(images(), mode='tensor').shape == (2, 10)
+
+
+def test_stepnet_stays_out_of_blocks_that_change_the_shape():
+    model = tiny(step='StepNet')
+    kinds = [type(block.step) for block in model.blocks()]
+    assert kinds == [Unit, StepNet, StepNet, Unit] + [StepNet] * 3
+    everywhere = tiny(step='StepNet', step_at_shape_change=True)
+    assert {type(block.step) for block in everywhere.blocks()} == {StepNet}
+    assert {
+        type(block.step)
+        for block in tiny(step='SE', step_at_shape_change=False).blocks()
+        if block.downsample
+    } == {Unit}
+
+
+def test_pretrained_checkpoint_of_something_else(tmp_path):
+    file = tmp_path / 'detector.pth'
+    plain = tiny().state_dict()
+    torch.save({f'backbone.{k}': v for k, v in plain.items()}, file)
+    model = tiny(init_cfg=dict(type='Pretrained', checkpoint=str(file)))
+    with pytest.raises(
+            ValueError,
+            match="has no key of this backbone: expect"
+            "ed names like 'conv1.weight', got .*backbone.conv1.we"
+            "ight.*needs prefix='backbone.'"):
+        model.init_weights()
+    model = tiny(
+        step='SE',
+        init_cfg=dict(
+            type='Pretrained', checkpoint=str(file), prefix='backbone.'))
+    model.init_weights()
+    assert torch.equal(model.conv1.weight, plain['conv1.weight'])
+
+
+@pytest.mark.parametrize(
+    'depth, kwargs, message',
+    [(51, {}, r'depth must be one of \[18, 34, 50, 101, 152\], got 51'),
+     (50, dict(num_stages=5), 'num_stages must be from 1 to 4, got 5'),
+     (50, dict(strides=(1, )), 'strides must have one entry for each of the 2'
+      r' stages, got \(1,\)'),
+     (50, dict(dilations=(1, )), 'dilations must have one entry'),
+     (50, dict(out_indices=(2, )), r'out_indices must be from 0 to 1, got'),
+     (50, dict(style='torch'),
+      "style must be 'pytorch' or 'caffe', got 'torch'"),
+     (50, dict(frozen_stages=3), 'frozen_stages must be from -1 to 2, got 3'),
+     (50, dict(step='SGF'), "one of .* got 'SGF'"),
+     (50, dict(step=['SE']), 'step must have one entry for each of the 2'),
+     (18, dict(step='SGE'), 'groups must divide in_channels=16, got 64'),
+     (18, dict(step=dict(type='SE', ratio=17)), 'in_channels=16, got 17')])
+def test_wrong_settings_get_a_sentence(depth, kwargs, message):
+    with pytest.raises(ValueError, match=message) as info:
+        tiny(depth, **kwargs)
+    assert '\n' not in str(info.value)
+
+
+def test_unknown_argument():
+    with pytest.raises(TypeError, match='plugin'):
+        tiny(plugin=3)
