@@ -18,7 +18,7 @@ MODELS = Registry(
     'model',
     parent=MMENGINE_MODELS,
     scope='mmstepnet',
-    locations=['mmstepnet.steps', 'mmstepnet.backbones'])
+    locations=['mmstepnet.norms', 'mmstepnet.steps', 'mmstepnet.backbones'])
 HOOKS = Registry(
     'hook',
     parent=MMENGINE_HOOKS,

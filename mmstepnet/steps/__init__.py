@@ -1,16 +1,20 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 from .base import Step
 from .builder import StepConfig, available_steps, build_step, step_class
+from .cbam import CBAM
 from .constant import constant_step_size, make_constant
 from .eca import ECA
+from .fca import FCA
 from .inresnet import InResNet, LambdaInResNet
 from .se import SE
+from .sem import SEM
 from .sge import SGE
+from .srm import SRM
 from .stepnet import StepNet
 from .unit import Unit
 
 __all__ = [
-    'ECA', 'InResNet', 'LambdaInResNet', 'SE', 'SGE', 'Step', 'StepConfig',
-    'StepNet', 'Unit', 'available_steps', 'build_step', 'constant_step_size',
-    'make_constant', 'step_class'
+    'CBAM', 'ECA', 'FCA', 'InResNet', 'LambdaInResNet', 'SE', 'SEM', 'SGE',
+    'SRM', 'Step', 'StepConfig', 'StepNet', 'Unit', 'available_steps',
+    'build_step', 'constant_step_size', 'make_constant', 'step_class'
 ]

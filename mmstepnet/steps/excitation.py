@@ -54,12 +54,14 @@ class BottleneckMLP(nn.Module):
 
     Args:
         in_channels (int): Channels C.
-        ratio (int): Reduction; the width is exactly ``C // ratio``.
-            Defaults to 16.
+        ratio (int): Reduction; the width is exactly ``C // ratio``, without
+            rounding. Defaults to 16.
         bias (bool): Whether both layers have a bias. Defaults to True.
+        min_width (int): Least width. Defaults to 1.
 
     Raises:
-        ValueError: If ``ratio`` leaves no channel.
+        ValueError: If ``ratio`` leaves no channel or ``min_width`` is not a
+            positive integer.
 
     Source:
         Hu et al., "Squeeze-and-Excitation Networks", CVPR 2018, Eq. 3.
@@ -68,13 +70,18 @@ class BottleneckMLP(nn.Module):
     def __init__(self,
                  in_channels: int,
                  ratio: int = 16,
-                 bias: bool = True) -> None:
+                 bias: bool = True,
+                 min_width: int = 1) -> None:
         super().__init__()
         if not isinstance(ratio, int) or not 1 <= ratio <= in_channels:
             raise ValueError('ratio must be an integer from 1 to in_channels='
                              f'{in_channels}, got {ratio!r}')
-        self.fc1 = nn.Linear(in_channels, in_channels // ratio, bias=bias)
-        self.fc2 = nn.Linear(in_channels // ratio, in_channels, bias=bias)
+        if not isinstance(min_width, int) or min_width < 1:
+            raise ValueError(
+                f'min_width must be a positive integer, got {min_width!r}')
+        width = max(in_channels // ratio, min_width)
+        self.fc1 = nn.Linear(in_channels, width, bias=bias)
+        self.fc2 = nn.Linear(width, in_channels, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """(N, C) -> (N, C)."""

@@ -10,7 +10,10 @@ from mmstepnet.steps import Step, available_steps, build_step
 
 CHANNELS = 64
 VARIANTS = [
+    dict(type='CBAM', min_width=8, kernel_size=3),
     dict(type='ECA', kernel_size=3),
+    dict(type='FCA', size=14, bias=True),
+    dict(type='FCA', frequencies=((0, 0), (6, 5))),
     dict(type='SE', bias=False),
     dict(type='StepNet', inputs='current'),
     dict(type='StepNet', inputs='next'),
@@ -47,8 +50,9 @@ def backward(step, batch):
     # float64, since a gate in front of a batch norm is nearly invariant to
     # the scale of its weights
     scatter_parameters(step).double()
-    maps = random_maps((batch, CHANNELS, 5, 3), dtype=torch.float64)
-    residual, identity = (x.requires_grad_() for x in maps)
+    # large enough for all taps of a kernel, positive for a ReLU
+    maps = random_maps((batch, CHANNELS, 9, 8), dtype=torch.float64)
+    residual, identity = ((x + 1).requires_grad_() for x in maps)
     state = step(residual, identity)
     (state * torch.randn_like(state)).sum().backward()
     assert residual.grad.ne(0).any() and identity.grad.ne(0).any()

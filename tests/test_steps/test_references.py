@@ -6,6 +6,7 @@ reference along random directions.
 """
 import numpy as np
 import pytest
+import scipy.fft
 import torch
 
 from mmstepnet.steps import available_steps, build_step
@@ -63,6 +64,64 @@ def sge(p, f, x):
     return out
 
 
+def cbam(p, f, x):
+    out = x.copy()
+    logits = mlp(p, f.mean((2, 3))) + mlp(p, f.max(axis=(2, 3)))
+    scaled = f * sigmoid(logits)[..., None, None]
+    pooled = np.stack((scaled.max(axis=1), scaled.mean(1)), 1)
+    kernel = p['conv.weight'][0]
+    half = kernel.shape[-1] // 2
+    padded = np.pad(pooled, ((0, 0), (0, 0), (half, half), (half, half)))
+    spatial = np.empty(f.shape[:1] + f.shape[2:])
+    for i, j in np.ndindex(*f.shape[2:]):
+        window = padded[:, :, i:i + 2 * half + 1, j:j + 2 * half + 1]
+        spatial[:, i, j] = (window * kernel).sum((1, 2, 3))
+    spatial = (spatial - spatial.mean()) / np.sqrt(spatial.var() + 1e-5)
+    gate = sigmoid(spatial * p['norm.weight'] + p['norm.bias'])
+    return out + scaled * gate[:, None]
+
+
+def srm(p, f, x):
+    mean = f.mean((2, 3))
+    deviation = np.sqrt(f.var((2, 3), ddof=1) + 1e-5)
+    z = p['weight'][:, 0] * mean + p['weight'][:, 1] * deviation
+    gate = sigmoid(normalize_batch(z, p['norm.weight'], p['norm.bias']))
+    return x + f * gate[..., None, None]
+
+
+def fca(p, f, x):
+    """With the 16 frequencies of a 7x7 grid on maps of 7x7."""
+    heights = [0, 0, 6, 0, 0, 1, 1, 4, 5, 1, 3, 0, 0, 0, 3, 2]
+    widths = [0, 1, 0, 5, 2, 0, 2, 0, 0, 6, 0, 4, 6, 3, 5, 2]
+    dct = scipy.fft.dctn(f, axes=(2, 3), norm='ortho')
+    each = f.shape[1] // 16
+    component = np.stack([
+        dct[:, c, heights[c // each], widths[c // each]]
+        for c in range(f.shape[1])
+    ], 1)
+    return x + f * sigmoid(mlp(p, component))[..., None, None]
+
+
+def sem(p, f, x):
+    v = f.mean((2, 3))
+    decision = sigmoid(v @ p['decide.weight'].T + p['decide.bias'])
+    logits = (mlp(p, v, 'excite.se'), channel_conv(p, v, 'excite.eca'),
+              p['excite.ie.weight'] * v + p['excite.ie.bias'])
+    gate = 1.
+    for i, logit in enumerate(logits):
+        gate = gate * sigmoid(decision[:, i:i + 1] * logit)
+    return x + f * gate[..., None, None]
+
+
+def in_resnet(p, f, x):
+    return (1 - max(p['lam'][0], 0)) * x + f
+
+
+def lambda_in_resnet(p, f, x):
+    r = max(p['lam'][0], 0)
+    return (1 - r) * x + (1 + r) * f
+
+
 def stepnet(p, f, x, inputs='both'):
     now, following = x.mean((2, 3)), (x + f).mean((2, 3))
     seen = dict(
@@ -86,6 +145,14 @@ CASES = {
     'SE without bias': (dict(type='SE', ratio=4, bias=False), se),
     'ECA': (dict(type='ECA'), eca),
     'ECA of 7': (dict(type='ECA', kernel_size=7), eca),
+    'CBAM': (dict(type='CBAM', ratio=4), cbam),
+    'CBAM of 3': (dict(type='CBAM', min_width=8, kernel_size=3), cbam),
+    'SRM': (dict(type='SRM'), srm),
+    'FCA': (dict(type='FCA', ratio=4), fca),
+    'FCA with bias': (dict(type='FCA', ratio=4, bias=True), fca),
+    'SEM': (dict(type='SEM', ratio=4), sem),
+    'InResNet': (dict(type='InResNet'), in_resnet),
+    'LambdaInResNet': (dict(type='LambdaInResNet'), lambda_in_resnet),
     'SGE': (dict(type='SGE', groups=4), sge),
     'StepNet': (dict(type='StepNet'), stepnet),
     **{
@@ -112,9 +179,10 @@ def test_value_and_gradient(case):
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
     step = build_step(cfg, 16).double()
+    size = (4, 16, 7, 7) if cfg['type'] == 'FCA' else (4, 16, 5, 3)
     tensors = {
-        'residual': torch.randn(4, 16, 5, 3, dtype=torch.float64) + 0.3,
-        'identity': torch.randn(4, 16, 5, 3, dtype=torch.float64) + 0.3,
+        name: torch.randn(size, dtype=torch.float64) + 0.3
+        for name in ('residual', 'identity')
     }
     for tensor in tensors.values():
         tensor.requires_grad_()
@@ -122,7 +190,7 @@ def test_value_and_gradient(case):
         for name, parameter in step.named_parameters():
             tensors[name] = parameter.normal_(std=0.5)
     arrays = {k: v.detach().numpy().copy() for k, v in tensors.items()}
-    probe = rng.standard_normal((4, 16, 5, 3))
+    probe = rng.standard_normal(size)
 
     def formula(arrays):
         return reference(arrays, arrays['residual'], arrays['identity'])

@@ -1,0 +1,4 @@
+# Copyright (c) mmstepnet contributors. All rights reserved.
+from .iebn import IEBN
+
+__all__ = ['IEBN']
