@@ -1,9 +1,9 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 """Stiffness of residual networks, in pure PyTorch."""
 from .accumulator import StiffnessAccumulator
-from .functional import (StepFunction, delta, delta_function, exceedance,
-                         excess, nsi, proportion, proportion_function,
-                         stage_tns, staircase_area, tns)
+from .degrees import (StepFunction, delta, delta_function, exceedance,
+                      proportion, proportion_function)
+from .functional import excess, nsi, stage_tns, staircase_area, tns
 from .recorder import StiffnessRecorder
 from .report import BlockStatistics, StiffnessReport
 from .statistics import Estimate, estimate

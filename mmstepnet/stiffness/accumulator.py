@@ -7,7 +7,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from .functional import delta, proportion
+from .degrees import delta, proportion
 from .report import QUANTITIES, StiffnessReport, column_of
 
 _ROWS_PER_CHUNK = 256
@@ -33,7 +33,7 @@ class StiffnessAccumulator:
         >>> acc.update(['a.jpg'], rows)
         >>> acc.update(['a.jpg', 'b.jpg'], torch.cat([rows, 2 * rows]))
         >>> total = acc.compute().total
-        >>> total.mean, total.count
+        >>> total.mean, total.num_samples
         (2.25, 2)
     """
 

@@ -141,7 +141,7 @@ class StiffnessReport:
         return ' '.join(sentence for sentence in sentences if sentence)
 
     def _total_sentence(self) -> str:
-        if self.total.count == 0:
+        if self.total.num_samples == 0:
             return 'TNS was not measured: no sample had a finite NSI.'
         if not self.is_defined:
             return ('TNS is 0 by definition: the first block of a stage is '
@@ -151,7 +151,7 @@ class StiffnessReport:
             f'{stage} 0 by definition (one measured block at most)'
             for stage, value in self.stages.items())
         return (f'TNS {self.total.mean:.4g} +- {self.total.stderr:.2g} over '
-                f'{self.total.count} samples; by stage: {stages}.')
+                f'{self.total.num_samples} samples; by stage: {stages}.')
 
     def _non_finite_sentence(self) -> str:
         if not self.non_finite:

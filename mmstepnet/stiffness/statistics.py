@@ -14,16 +14,16 @@ class Estimate(NamedTuple):
         mean (float): Mean; NaN without samples.
         stderr (float): Standard error of the mean (unbiased variance); NaN
             with fewer than two samples.
-        count (int): Number of samples.
+        num_samples (int): Number of samples.
 
     Example:
         >>> import torch
         >>> estimate(torch.tensor([0., 4., 0., 4., 2.]))
-        Estimate(mean=2.0, stderr=0.8944271909999159, count=5)
+        Estimate(mean=2.0, stderr=0.8944271909999159, num_samples=5)
     """
     mean: float
     stderr: float
-    count: int
+    num_samples: int
 
     def interval(self, level: float = 0.95) -> Tuple[float, float]:
         """Confidence interval of the mean, from the normal distribution.

@@ -86,7 +86,7 @@ def test_known_network(tmp_path):
     record, = lines(tmp_path)
     assert record['mode'] == 'val' and record['epoch'] is None
     assert record['total'] == dict(
-        mean=metrics['tns/total'], stderr=metrics['tns/stderr'], count=7)
+        mean=metrics['tns/total'], stderr=metrics['tns/stderr'], num_samples=7)
     assert record['undefined'] == ['layer2']
     assert record['blocks']['layer1.2']['step_size'] == 1
     assert hooks_of(runner.model) == 0
@@ -128,7 +128,7 @@ def test_two_processes_equal_one(gloo_pool, tmp_path, named, size):
     assert expected['tns/total'] == pytest.approx(
         known_mean(TOTAL, size), rel=1e-6)
     record, = lines(tmp_path / 'two')
-    assert record['total']['count'] == size
+    assert record['total']['num_samples'] == size
 
 
 @pytest.mark.ddp
@@ -138,7 +138,7 @@ def test_broken_samples_in_two_processes(gloo_pool, tmp_path):
     for metrics, _ in results:
         assert metrics['tns/total'] == pytest.approx(expected, rel=1e-6)
     record, = lines(tmp_path)
-    assert record['total']['count'] == 5
+    assert record['total']['num_samples'] == 5
     assert record['non_finite'] == {
         '0.png, 0': 'layer1.1',
         '3.png, 3': 'layer1.1'
@@ -179,7 +179,7 @@ def test_training_with_ema_best_checkpoint_and_resume(tmp_path):
     records = lines(tmp_path)
     assert [record['epoch'] for record in records] == [1, 2, 3]
     for record in records:
-        assert record['total']['count'] == 7
+        assert record['total']['num_samples'] == 7
         assert record['total']['mean'] == pytest.approx(
             known_mean(TOTAL), rel=1e-6)
     # The checkpoint of epoch 2 was written before the validation of epoch 2.
@@ -231,7 +231,8 @@ def test_all_samples_broken(tmp_path):
     assert set(metrics) == {'count'}
     log = logged(tmp_path)
     assert 'TNS was not measured' in log and '7 samples' in log
-    assert lines(tmp_path)[0]['total'] == dict(mean=None, stderr=None, count=0)
+    assert lines(tmp_path)[0]['total'] == dict(
+        mean=None, stderr=None, num_samples=0)
 
 
 def test_wrong_step_size():

@@ -98,7 +98,7 @@ def test_state_dict_through_a_file():
     resumed.update(range(6, 10), values[6:])
     assert_same(resumed.compute(), whole.compute())
     resumed.reset()
-    assert resumed.compute().total.count == 0
+    assert resumed.compute().total.num_samples == 0
     assert 'no sample' in resumed.compute().summary()
 
 
@@ -108,7 +108,7 @@ def test_samples_that_are_not_finite_are_named():
     values[5, 2, 1] = math.inf
     report = filled(values, list('abcdef'), batch=4).compute()
     assert report.non_finite == {'c': 'layer1.2', 'f': 'layer2.1'}
-    assert report.total.count == 4
+    assert report.total.num_samples == 4
     kept = filled(values[[0, 1, 3, 4]]).compute()
     assert report.total == kept.total and report.blocks == kept.blocks
     assert 'c (from layer1.2)' in report.summary()
@@ -125,7 +125,7 @@ def test_memory():
                for chunk in accumulator._chunks + accumulator._recent
                for part in chunk)
     assert held <= 2**20 + 16 * count * 12
-    assert accumulator.compute().total.count == count
+    assert accumulator.compute().total.num_samples == count
 
 
 def synchronized(rank, world_size, counts):
