@@ -1,6 +1,22 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
+import os
+from pathlib import Path
+
 import pytest
 from gloo import GlooPool
+
+# Before MMDetection, which looks for mmcv's operators when it is imported.
+import mmstepnet  # noqa: F401
+
+
+@pytest.fixture(scope='session')
+def test_data():
+    """Folder of real data; without it the test is skipped."""
+    default = Path(__file__).parents[2] / 'shared' / 'data'
+    path = Path(os.environ.get('MMSTEPNET_TEST_DATA', default))
+    if not path.is_dir():
+        pytest.skip(f'no test data at {path}; set MMSTEPNET_TEST_DATA')
+    return path
 
 
 @pytest.fixture(scope='session')

@@ -2,7 +2,7 @@
 from typing import List, Optional
 
 from mmdet.datasets import CocoDataset
-from mmengine.fileio import exists, load
+from mmengine.fileio import load
 
 from mmstepnet.registry import DATASETS
 
@@ -25,8 +25,6 @@ class StrictCocoDataset(CocoDataset):
         TypeError: If ``metainfo['classes']`` is not a list or tuple.
         ValueError: If it names no category, one that the annotation file
             doesn't have, or another order.
-        FileNotFoundError: If the annotation file or the folder of the images
-            doesn't exist.
 
     Example:
         >>> StrictCocoDataset(metainfo=dict(classes='cell'), lazy_init=True)
@@ -44,12 +42,7 @@ class StrictCocoDataset(CocoDataset):
         return super()._load_metainfo(metainfo)
 
     def load_data_list(self) -> List[dict]:
-        """Check the paths and classes, then load the annotation file."""
-        for name, path in (('ann_file', self.ann_file),
-                           ('data_prefix', self.data_prefix.get('img'))):
-            if path and not exists(path, backend_args=self.backend_args):
-                raise FileNotFoundError(
-                    f"{name} of the dataset doesn't exist: {path!r}")
+        """Check the classes, then load the annotation file."""
         annotations = load(self.ann_file, backend_args=self.backend_args)
         categories = [
             category['name'] for category in annotations['categories']

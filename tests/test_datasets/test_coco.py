@@ -1,0 +1,81 @@
+# Copyright (c) mmstepnet contributors. All rights reserved.
+import json
+
+import pytest
+
+pytestmark = pytest.mark.mmdet
+
+CATEGORIES = ('RBC', 'WBC', 'Platelets')
+
+
+@pytest.fixture
+def ann_file(tmp_path):
+    path = tmp_path / 'train.json'
+    path.write_text(
+        json.dumps(
+            dict(
+                images=[
+                    dict(id=1, file_name='1.jpg', width=64, height=64),
+                    dict(id=2, file_name='2.jpg', width=64, height=64)
+                ],
+                annotations=[
+                    dict(
+                        id=i,
+                        image_id=1,
+                        category_id=10 * i,
+                        bbox=[4 * i, 4, 8, 8],
+                        area=64,
+                        iscrowd=0) for i in (1, 2, 3)
+                ],
+                categories=[
+                    dict(id=10 * i, name=name)
+                    for i, name in enumerate(CATEGORIES, 1)
+                ])))
+    return str(path)
+
+
+def build(ann_file, classes):
+    from mmstepnet.registry import DATASETS
+    return DATASETS.build(
+        dict(
+            type='mmstepnet.StrictCocoDataset',
+            ann_file=ann_file,
+            data_prefix=dict(img='images/'),
+            filter_cfg=dict(filter_empty_gt=True),
+            metainfo=dict(classes=classes),
+            serialize_data=False))
+
+
+@pytest.mark.parametrize('classes, labels', [(CATEGORIES, [0, 1, 2]),
+                                             (('WBC', ), [0]),
+                                             (['RBC', 'Platelets'], [0, 1])])
+def test_labels_number_the_classes(ann_file, classes, labels):
+    dataset = build(ann_file, classes)
+    assert len(dataset) == 1
+    instances = dataset.get_data_info(0)['instances']
+    assert [instance['bbox_label'] for instance in instances] == labels
+    boxes = [4 * (CATEGORIES.index(name) + 1) for name in classes]
+    assert [instance['bbox'][0] for instance in instances] == boxes
+
+
+@pytest.mark.parametrize('classes', ['WBC', None, 3])
+def test_classes_that_are_no_tuple(ann_file, classes):
+    with pytest.raises(TypeError, match=r"\('cell', \) for a single class"):
+        build(ann_file, classes)
+
+
+@pytest.mark.parametrize('classes', [('RBC', 'cat'), ('rbc', ), (),
+                                     ('WBC', 'RBC'), ('RBC', 'RBC')])
+def test_classes_that_are_not_those_of_the_file(ann_file, classes):
+    with pytest.raises(ValueError) as error:
+        build(ann_file, classes)
+    message = str(error.value)
+    assert ann_file in message
+    assert f'expected {list(CATEGORIES)}' in message
+    assert f'got {list(classes)}' in message
+
+
+def test_default_classes_are_checked_too(ann_file):
+    from mmstepnet.datasets import StrictCocoDataset
+    with pytest.raises(ValueError, match="'person'"):
+        StrictCocoDataset(ann_file=ann_file, data_prefix=dict(img='images/'))
