@@ -8,8 +8,9 @@ from mmengine.model import BaseModule, Sequential
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from mmstepnet.steps import Step, StepConfig
+from mmstepnet.steps import Step
 from .blocks import ResidualBlock
+from .placement import BlockIndices, StagedStepConfig, place_steps
 
 InitConfig = Union[dict, Sequence[dict], None]
 
@@ -17,10 +18,11 @@ InitConfig = Union[dict, Sequence[dict], None]
 class StagedResNet(BaseModule):
     """What residual backbones share: stages of blocks, freezing, loading.
 
-    A subclass adds its stem and its stages ``layer1``, ``layer2``, ... with
-    :meth:`add_stage`, then calls :meth:`freeze`.
+    A subclass adds its stem, then its stages with :meth:`add_stages`, then
+    calls :meth:`freeze`.
 
     Args:
+        num_stages (int): Number of stages.
         out_indices (Sequence[int]): Stages whose output is returned.
         frozen_stages (int): Last frozen stage; 0 freezes the stem, -1
             nothing. Defaults to -1.
@@ -28,6 +30,8 @@ class StagedResNet(BaseModule):
             Defaults to False.
         conv_cfg (dict, optional): Config of the convolutions.
         norm_cfg (dict): Config of the norm layers.
+        downsample_norm_cfg (dict, optional): Config of those in shortcuts.
+            Defaults to None, which is ``norm_cfg``.
         norm_eval (bool): Whether batch norms, those in steps too, keep their
             running statistics in training. Defaults to False.
         zero_init_residual (bool): Whether the last norm of each block starts
@@ -35,12 +39,13 @@ class StagedResNet(BaseModule):
         init_cfg (dict | list[dict], optional): Initialization config.
 
     Raises:
-        ValueError: On initialization, if the checkpoint of ``init_cfg`` has
-            no key of this backbone.
+        ValueError: If a stage setting is not possible; on initialization, if
+            the checkpoint of ``init_cfg`` has no key of this backbone.
     """
 
     def __init__(self,
                  *,
+                 num_stages: int,
                  out_indices: Sequence[int],
                  frozen_stages: int,
                  freeze_steps: bool,
@@ -48,16 +53,25 @@ class StagedResNet(BaseModule):
                  norm_cfg: dict,
                  norm_eval: bool,
                  zero_init_residual: bool,
+                 downsample_norm_cfg: Optional[dict] = None,
                  init_cfg: InitConfig = None) -> None:
         super().__init__(init_cfg or [
             dict(type='Kaiming', layer='Conv2d'),
             dict(type='Constant', val=1, layer=['_BatchNorm', 'GroupNorm'])
         ])
+        if any(i not in range(num_stages) for i in out_indices):
+            raise ValueError('out_indices must be from 0 to '
+                             f'{num_stages - 1}, got {out_indices!r}')
+        if frozen_stages not in range(-1, num_stages + 1):
+            raise ValueError(f'frozen_stages must be from -1 to {num_stages}, '
+                             f'got {frozen_stages!r}')
+        self.num_stages = num_stages
         self.out_indices = out_indices
         self.frozen_stages = frozen_stages
         self.freeze_steps = freeze_steps
         self.conv_cfg = conv_cfg
         self.norm_cfg = norm_cfg
+        self.downsample_norm_cfg = downsample_norm_cfg or norm_cfg
         self.norm_eval = norm_eval
         self.zero_init_residual = zero_init_residual
         self.res_layers: List[str] = []
@@ -71,6 +85,11 @@ class StagedResNet(BaseModule):
     def forward_stem(self, x: Tensor) -> Tensor:
         """Images to the input of the first stage."""
 
+    @property
+    def norm1(self) -> nn.Module:
+        """The norm layer of the stem."""
+        return getattr(self, self.norm1_name)
+
     def make_downsample(self, in_channels: int, channels: int,
                         stride: int) -> nn.Module:
         """The shortcut of a block that changes the shape."""
@@ -82,29 +101,66 @@ class StagedResNet(BaseModule):
                 1,
                 stride=stride,
                 bias=False),
-            build_norm_layer(self.norm_cfg, channels)[1])
+            build_norm_layer(self.downsample_norm_cfg, channels)[1])
 
-    def add_stage(self, block: Type[ResidualBlock], in_channels: int,
-                  planes: int, stride: int, steps: Sequence[StepConfig],
-                  **kwargs) -> None:
-        """Add the next stage, one block for every entry of ``steps``."""
+    def add_stages(self, block: Type[ResidualBlock], in_channels: int,
+                   stage_blocks: Sequence[int], widths: Sequence[int],
+                   strides: Sequence[int], dilations: Sequence[int],
+                   step: StagedStepConfig, step_blocks: BlockIndices,
+                   step_at_shape_change: Optional[bool], **kwargs) -> int:
+        """Add the stages ``layer1``, ``layer2``, ...
+
+        Args:
+            block (type[ResidualBlock]): Class of the blocks.
+            in_channels (int): Channels of the stem.
+            stage_blocks (Sequence[int]): Number of blocks of each stage.
+            widths (Sequence[int]): Width of each stage.
+            strides (Sequence[int]): Stride of each stage.
+            dilations (Sequence[int]): Dilation of each stage.
+            step (str | dict | list, optional): See
+                :func:`~mmstepnet.backbones.placement.place_steps`.
+            step_blocks (Sequence, optional): Same.
+            step_at_shape_change (bool, optional): Same.
+            **kwargs: Arguments of all blocks.
+
+        Returns:
+            int: Channels of the last stage.
+
+        Raises:
+            ValueError: If a setting has not one entry a stage, or a step
+                doesn't fit.
+        """
+        for name, value in (('strides', strides), ('dilations', dilations)):
+            if len(value) != self.num_stages:
+                raise ValueError(f'{name} must have one entry for each of the '
+                                 f'{self.num_stages} stages, got {value!r}')
         kwargs.update(conv_cfg=self.conv_cfg, norm_cfg=self.norm_cfg)
-        channels = planes * block.expansion
-        downsample = None
-        if stride != 1 or in_channels != channels:
-            downsample = self.make_downsample(in_channels, channels, stride)
-        first = block(
-            in_channels,
-            planes,
-            stride=stride,
-            downsample=downsample,
-            step=steps[0],
-            **kwargs)
-        others = (
-            block(channels, planes, step=step, **kwargs) for step in steps[1:])
-        name = f'layer{len(self.res_layers) + 1}'
-        self.add_module(name, Sequential(first, *others))
-        self.res_layers.append(name)
+        channels = [
+            in_channels, *(width * block.expansion for width in widths)
+        ]
+        changes = [
+            stride != 1 or channels[i] != channels[i + 1]
+            for i, stride in enumerate(strides)
+        ]
+        steps = place_steps(step, stage_blocks, changes, step_blocks,
+                            step_at_shape_change)
+        for i, width in enumerate(widths):
+            downsample = self.make_downsample(
+                channels[i], channels[i +
+                                      1], strides[i]) if changes[i] else None
+            name = f'layer{i + 1}'
+            self.res_layers.append(name)
+            self.add_module(
+                name,
+                Sequential(*(block(
+                    channels[i + min(j, 1)],
+                    width,
+                    stride=strides[i] if j == 0 else 1,
+                    dilation=dilations[i],
+                    downsample=downsample if j == 0 else None,
+                    step=steps[i][j],
+                    **kwargs) for j in range(stage_blocks[i]))))
+        return channels[-1]
 
     def blocks(self, stages: Optional[int] = None) -> Iterator[ResidualBlock]:
         """The residual blocks of the first ``stages``, by default of all."""

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from mmstepnet.registry import MODELS
 from .base import InitConfig, StagedResNet
 from .blocks import DEFAULT_NORM, BasicBlock, Bottleneck, ResidualBlock
-from .placement import BlockIndices, StagedStepConfig, place_steps
+from .placement import BlockIndices, StagedStepConfig
 
 
 @MODELS.register_module()
@@ -55,6 +55,8 @@ class ResNet(StagedResNet):
             nothing. Defaults to -1.
         conv_cfg (dict, optional): Config of the convolutions.
         norm_cfg (dict): Config of the norm layers. Defaults to BN.
+        downsample_norm_cfg (dict, optional): Config of those in shortcuts.
+            Defaults to None, which is ``norm_cfg``.
         norm_eval (bool): Whether batch norms, those in steps too, keep their
             running statistics in training. Defaults to False.
         with_cp (bool): Whether blocks recompute their activations in the
@@ -106,72 +108,52 @@ class ResNet(StagedResNet):
                  frozen_stages: int = -1,
                  conv_cfg: Optional[dict] = None,
                  norm_cfg: dict = DEFAULT_NORM,
+                 downsample_norm_cfg: Optional[dict] = None,
                  norm_eval: bool = False,
                  with_cp: bool = False,
                  zero_init_residual: bool = True,
                  init_cfg: InitConfig = None) -> None:
-        self._check(depth, num_stages, strides, dilations, out_indices, style,
-                    frozen_stages)
-        super().__init__(
-            out_indices=out_indices,
-            frozen_stages=frozen_stages,
-            freeze_steps=freeze_steps,
-            conv_cfg=conv_cfg,
-            norm_cfg=norm_cfg,
-            norm_eval=norm_eval,
-            zero_init_residual=zero_init_residual,
-            init_cfg=init_cfg)
-        self.depth = depth
-        self.num_stages = num_stages
-        self.deep_stem = deep_stem
-        self.avg_down = avg_down
-
-        block, stage_blocks = self.arch_settings[depth]
-        stage_blocks = stage_blocks[:num_stages]
-        channels = stem_channels or base_channels
-        self._make_stem(in_channels, channels)
-
-        widths = [base_channels * 2**i for i in range(num_stages)]
-        inputs = [channels] + [width * block.expansion for width in widths]
-        steps = place_steps(step, stage_blocks, [
-            strides[i] != 1 or inputs[i] != inputs[i + 1]
-            for i in range(num_stages)
-        ], step_blocks, step_at_shape_change)
-        for i, width in enumerate(widths):
-            self.add_stage(
-                block,
-                inputs[i],
-                width,
-                strides[i],
-                steps[i],
-                dilation=dilations[i],
-                style=style,
-                with_cp=with_cp)
-        self.feat_dim = inputs[-1]
-        self.freeze()
-
-    def _check(self, depth: int, num_stages: int, strides: Sequence[int],
-               dilations: Sequence[int], out_indices: Sequence[int],
-               style: str, frozen_stages: int) -> None:
         if depth not in self.arch_settings:
             raise ValueError(f'depth must be one of {list(self.arch_settings)}'
                              f', got {depth!r}')
         if num_stages not in range(1, 5):
             raise ValueError(
                 f'num_stages must be from 1 to 4, got {num_stages!r}')
-        for name, value in (('strides', strides), ('dilations', dilations)):
-            if len(value) != num_stages:
-                raise ValueError(f'{name} must have one entry for each of the '
-                                 f'{num_stages} stages, got {value!r}')
-        if any(i not in range(num_stages) for i in out_indices):
-            raise ValueError('out_indices must be from 0 to '
-                             f'{num_stages - 1}, got {out_indices!r}')
         if style not in ('pytorch', 'caffe'):
             raise ValueError(
                 f"style must be 'pytorch' or 'caffe', got {style!r}")
-        if frozen_stages not in range(-1, num_stages + 1):
-            raise ValueError(f'frozen_stages must be from -1 to {num_stages}, '
-                             f'got {frozen_stages!r}')
+        super().__init__(
+            num_stages=num_stages,
+            out_indices=out_indices,
+            frozen_stages=frozen_stages,
+            freeze_steps=freeze_steps,
+            conv_cfg=conv_cfg,
+            norm_cfg=norm_cfg,
+            downsample_norm_cfg=downsample_norm_cfg,
+            norm_eval=norm_eval,
+            zero_init_residual=zero_init_residual,
+            init_cfg=init_cfg)
+        self.depth = depth
+        self.deep_stem = deep_stem
+        self.avg_down = avg_down
+
+        block, stage_blocks = self.arch_settings[depth]
+        channels = stem_channels or base_channels
+        self._make_stem(in_channels, channels)
+
+        self.feat_dim = self.add_stages(
+            block,
+            channels,
+            stage_blocks[:num_stages],
+            [base_channels * 2**i for i in range(num_stages)],
+            strides,
+            dilations,
+            step,
+            step_blocks,
+            step_at_shape_change,
+            style=style,
+            with_cp=with_cp)
+        self.freeze()
 
     def _conv_norm_relu(self,
                         in_channels: int,
@@ -232,11 +214,6 @@ class ResNet(StagedResNet):
         return nn.Sequential(
             pool,
             *super().make_downsample(in_channels, channels, 1))
-
-    @property
-    def norm1(self) -> nn.Module:
-        """The norm layer of the stem."""
-        return getattr(self, self.norm1_name)
 
 
 @MODELS.register_module()

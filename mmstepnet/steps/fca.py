@@ -1,5 +1,6 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 import math
+from itertools import product
 from typing import Optional, Sequence, Tuple
 
 import torch
@@ -85,19 +86,21 @@ class FCA(Step):
         if not isinstance(size, int) or size < 7 or size % 7:
             raise ValueError(
                 f'size must be a positive multiple of 7, got {size!r}')
-        if not frequencies or any(
-                len(pair) != 2 or not set(pair) <= set(range(7))
-                for pair in frequencies):
+        pairs = [
+            tuple(pair) if isinstance(pair, list) else pair
+            for pair in frequencies
+        ]
+        if not pairs or not set(pairs) <= set(product(range(7), repeat=2)):
             raise ValueError('frequencies must be pairs of integers from 0 to '
                              f'6, got {frequencies!r}')
-        if in_channels % len(frequencies):
-            raise ValueError(
-                f'the number of frequencies must divide in_channels='
-                f'{in_channels}, got {len(frequencies)} frequencies')
+        if in_channels % len(pairs):
+            raise ValueError('the number of frequencies must divide '
+                             f'in_channels={in_channels}, got {len(pairs)} '
+                             'frequencies')
         self.size = size
         basis = torch.stack([
             torch.outer(*(cosine_basis(k * (size // 7), size) for k in pair))
-            for pair in frequencies
+            for pair in pairs
         ])
         self.register_buffer('basis', basis.float(), persistent=False)
         self.excite = BottleneckMLP(in_channels, ratio, bias)
