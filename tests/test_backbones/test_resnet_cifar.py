@@ -172,3 +172,24 @@ def test_wrong_settings_get_a_sentence(kwargs, message):
     with pytest.raises(ValueError, match=message) as info:
         CIFARResNet(**kwargs)
     assert '\n' not in str(info.value)
+
+
+def train_in_parallel(rank, world_size, step):
+    torch.manual_seed(0)
+    model = torch.nn.parallel.DistributedDataParallel(
+        CIFARResNet(11, step=step))
+    torch.manual_seed(rank)
+    for _ in range(2):  # an unused parameter fails in the second pass
+        model.zero_grad()
+        out = model(torch.randn(3, 3, 8, 8))[0]
+        out.square().mean().backward()
+    return out.sum().item(), [(name, p.grad.double().norm().item())
+                              for name, p in model.module.named_parameters()]
+
+
+@pytest.mark.ddp
+@pytest.mark.parametrize('step', available_steps())
+def test_trains_in_parallel_without_unused_parameters(gloo_pool, step):
+    (out0, grads0), (out1, grads1) = gloo_pool.run(train_in_parallel, step)
+    assert out0 != out1  # other images
+    assert grads0 == grads1 and len(grads0) >= 36
