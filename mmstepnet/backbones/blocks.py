@@ -1,7 +1,8 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 from abc import abstractmethod
-from typing import Optional, Tuple
+from typing import Any, Optional, Tuple
 
+import torch
 import torch.utils.checkpoint as cp
 from mmcv.cnn import build_conv_layer, build_norm_layer
 from mmengine.model import BaseModule
@@ -34,6 +35,7 @@ class ResidualBlock(BaseModule):
         conv_cfg (dict, optional): Config of the convolutions.
         norm_cfg (dict): Config of the norm layers. Defaults to BN.
         init_cfg (dict, optional): Initialization config.
+        **branch: What only the branch of this class takes.
     """
 
     expansion: int = 1
@@ -50,11 +52,12 @@ class ResidualBlock(BaseModule):
                  with_cp: bool = False,
                  conv_cfg: Optional[dict] = None,
                  norm_cfg: dict = DEFAULT_NORM,
-                 init_cfg: Optional[dict] = None) -> None:
+                 init_cfg: Optional[dict] = None,
+                 **branch: Any) -> None:
         super().__init__(init_cfg)
         self.with_cp = with_cp
         self.build_branch(in_channels, planes, stride, dilation, style,
-                          conv_cfg, norm_cfg)
+                          conv_cfg, norm_cfg, **branch)
         self.relu = nn.ReLU(inplace=True)
         self.downsample = downsample
         self.step = build_step(step, planes * self.expansion)
@@ -84,6 +87,25 @@ class ResidualBlock(BaseModule):
         """The norm layer that ends the residual branch."""
         return self.norm(-1)
 
+    def require_scalable(self) -> None:
+        """Check that :meth:`scale_residual` can do its work.
+
+        Raises:
+            ValueError: If the last norm has no weight or bias.
+        """
+        for name in ('weight', 'bias'):
+            if getattr(self.last_norm, name, None) is None:
+                raise ValueError(
+                    'the last norm of a residual branch must have a weight '
+                    f'and a bias to be scaled, got {self.last_norm}')
+
+    @torch.no_grad()
+    def scale_residual(self, factor: Tensor) -> None:
+        """Multiply the residual branch by ``factor``, (C,), for good."""
+        self.require_scalable()
+        self.last_norm.weight.mul_(factor)
+        self.last_norm.bias.mul_(factor)
+
     def next_state(self, x: Tensor) -> Tensor:
         """The next state before the last activation."""
         identity = x if self.downsample is None else self.downsample(x)
@@ -95,7 +117,11 @@ class ResidualBlock(BaseModule):
             out = cp.checkpoint(self.next_state, x, use_reentrant=False)
         else:
             out = self.next_state(x)
-        return self.relu(out)
+        return self.activate(out)
+
+    def activate(self, x: Tensor) -> Tensor:
+        """The block's last activation."""
+        return self.relu(x)
 
 
 class BasicBlock(ResidualBlock):
@@ -124,30 +150,46 @@ class BasicBlock(ResidualBlock):
 
 
 class Bottleneck(ResidualBlock):
-    """1x1, 3x3 and 1x1 convolutions, the block of ResNet-50 and deeper."""
+    """1x1, 3x3 and 1x1 convolutions, the block of ResNet-50 and deeper.
+
+    Args:
+        groups (int): Groups of the 3x3 convolution, that of ResNeXt with more
+            than one. Defaults to 1.
+        width_ratio (int): Its width over ``planes``. Defaults to 1.
+        **kwargs: Arguments of :class:`ResidualBlock`.
+    """
 
     expansion = 4
 
-    def build_branch(self, in_channels: int, planes: int, stride: int,
-                     dilation: int, style: str, conv_cfg: Optional[dict],
-                     norm_cfg: dict) -> None:
+    def build_branch(self,
+                     in_channels: int,
+                     planes: int,
+                     stride: int,
+                     dilation: int,
+                     style: str,
+                     conv_cfg: Optional[dict],
+                     norm_cfg: dict,
+                     groups: int = 1,
+                     width_ratio: int = 1) -> None:
+        width = planes * width_ratio
         strides: Tuple[int, int] = \
             (1, stride) if style == 'pytorch' else (stride, 1)
         self.conv1 = build_conv_layer(
-            conv_cfg, in_channels, planes, 1, stride=strides[0], bias=False)
-        self.add_norm(norm_cfg, planes, 1)
+            conv_cfg, in_channels, width, 1, stride=strides[0], bias=False)
+        self.add_norm(norm_cfg, width, 1)
         self.conv2 = build_conv_layer(
             conv_cfg,
-            planes,
-            planes,
+            width,
+            width,
             3,
             stride=strides[1],
             padding=dilation,
             dilation=dilation,
+            groups=groups,
             bias=False)
-        self.add_norm(norm_cfg, planes, 2)
+        self.add_norm(norm_cfg, width, 2)
         self.conv3 = build_conv_layer(
-            conv_cfg, planes, planes * self.expansion, 1, bias=False)
+            conv_cfg, width, planes * self.expansion, 1, bias=False)
         self.add_norm(norm_cfg, planes * self.expansion, 3)
 
     def residual(self, x: Tensor) -> Tensor:

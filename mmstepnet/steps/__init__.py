@@ -2,7 +2,7 @@
 from .base import Step
 from .builder import StepConfig, available_steps, build_step, step_class
 from .cbam import CBAM
-from .constant import constant_step_size, make_constant
+from .constant import constant_step_size, make_constant, require_input_weights
 from .eca import ECA
 from .fca import FCA
 from .inresnet import InResNet, LambdaInResNet
@@ -16,5 +16,6 @@ from .unit import Unit
 __all__ = [
     'CBAM', 'ECA', 'FCA', 'InResNet', 'LambdaInResNet', 'SE', 'SEM', 'SGE',
     'SRM', 'Step', 'StepConfig', 'StepNet', 'Unit', 'available_steps',
-    'build_step', 'constant_step_size', 'make_constant', 'step_class'
+    'build_step', 'constant_step_size', 'make_constant',
+    'require_input_weights', 'step_class'
 ]

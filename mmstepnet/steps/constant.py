@@ -1,7 +1,7 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 """Steps whose size doesn't depend on the input: to start from, to fold."""
 import copy
-from typing import Optional
+from typing import Optional, Sequence
 
 import torch
 from torch import Tensor
@@ -43,6 +43,27 @@ def constant_step_size(step: Step) -> Optional[Tensor]:
     return step_size.flatten()
 
 
+def require_input_weights(step: Step) -> Sequence[Tensor]:
+    """The step's :meth:`~mmstepnet.steps.Step.input_weights`.
+
+    Args:
+        step (Step): The step.
+
+    Returns:
+        Sequence[Tensor]: The weights.
+
+    Raises:
+        ValueError: If the step doesn't know them.
+    """
+    weights = step.input_weights()
+    if weights is None:
+        raise ValueError(
+            f'the size of a {type(step).__name__} step can not be made '
+            'constant: expected input_weights() to name the weights to set '
+            'to zero, got None')
+    return weights
+
+
 @torch.no_grad()
 def make_constant(step: Step) -> Optional[Tensor]:
     """Make the step size a constant that training can still change.
@@ -63,12 +84,6 @@ def make_constant(step: Step) -> Optional[Tensor]:
         >>> make_constant(ECA(2))
         tensor([0.5000, 0.5000])
     """
-    weights = step.input_weights()
-    if weights is None:
-        raise ValueError(
-            f'the size of a {type(step).__name__} step can not be made '
-            'constant: expected input_weights() to name the weights to set '
-            'to zero, got None')
-    for weight in weights:
+    for weight in require_input_weights(step):
         weight.zero_()
     return constant_step_size(step)
