@@ -12,6 +12,8 @@ require_mmengine()
 from mmengine.registry import DATASETS as MMENGINE_DATASETS  # noqa: E402
 from mmengine.registry import HOOKS as MMENGINE_HOOKS  # noqa: E402
 from mmengine.registry import MODELS as MMENGINE_MODELS  # noqa: E402
+from mmengine.registry import \
+    WEIGHT_INITIALIZERS as MMENGINE_WEIGHT_INITIALIZERS  # noqa: E402
 from mmengine.registry import Registry  # noqa: E402
 
 MODELS = Registry(
@@ -29,3 +31,8 @@ DATASETS = Registry(
     parent=MMENGINE_DATASETS,
     scope='mmstepnet',
     locations=['mmstepnet.datasets'])
+WEIGHT_INITIALIZERS = Registry(
+    'weight initializer',
+    parent=MMENGINE_WEIGHT_INITIALIZERS,
+    scope='mmstepnet',
+    locations=['mmstepnet.checkpoints'])
