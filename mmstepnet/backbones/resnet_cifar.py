@@ -66,6 +66,11 @@ class CIFARResNet(StagedResNet):
         in_channels (int): Channels of the image. Defaults to 3.
         base_channels (int): Channels of the stem and planes of the first
             stage. Defaults to 16.
+        groups (int): Groups of the 3x3 convolution of bottlenecks, more than
+            one in ResNeXt. Defaults to 1.
+        width_ratio (int): Its width over the planes of the stage. Defaults
+            to 1. ResNeXt-29 8x64d is ``depth=29, base_channels=64, groups=8,
+            width_ratio=8``.
         strides (Sequence[int]): Stride of each stage.
         out_indices (Sequence[int]): Stages whose output is returned.
             Defaults to the last.
@@ -113,6 +118,8 @@ class CIFARResNet(StagedResNet):
                  freeze_steps: bool = False,
                  in_channels: int = 3,
                  base_channels: int = 16,
+                 groups: int = 1,
+                 width_ratio: int = 1,
                  strides: Sequence[int] = (1, 2, 2),
                  out_indices: Sequence[int] = (2, ),
                  frozen_stages: int = -1,
@@ -124,6 +131,12 @@ class CIFARResNet(StagedResNet):
                  zero_init_residual: bool = False,
                  init_cfg: InitConfig = None) -> None:
         self._check(depth, block, shortcut)
+        branch = dict(groups=groups, width_ratio=width_ratio)
+        if block == 'basic':
+            if branch != dict(groups=1, width_ratio=1):
+                raise ValueError('only bottlenecks take groups and '
+                                 f'width_ratio, got {branch} for basic blocks')
+            branch = {}
         super().__init__(
             num_stages=3,
             out_indices=out_indices,
@@ -137,12 +150,8 @@ class CIFARResNet(StagedResNet):
             init_cfg=init_cfg)
         self.depth = depth
         self.shortcut = shortcut
-        self.conv1 = build_conv_layer(
-            conv_cfg, in_channels, base_channels, 3, padding=1, bias=False)
-        self.norm1_name, norm = build_norm_layer(
-            norm_cfg, base_channels, postfix=1)
-        self.add_module(self.norm1_name, norm)
         self.relu = nn.ReLU(inplace=True)
+        self.make_stem(in_channels, base_channels)
         block_class, layers = self.block_settings[block]
         self.feat_dim = self.add_stages(
             block_class,
@@ -152,7 +161,8 @@ class CIFARResNet(StagedResNet):
             step,
             step_blocks,
             step_at_shape_change,
-            with_cp=with_cp)
+            with_cp=with_cp,
+            **branch)
         self.freeze()
 
     def _check(self, depth: int, block: str, shortcut: str) -> None:
@@ -168,6 +178,14 @@ class CIFARResNet(StagedResNet):
             raise ValueError(
                 f'depth of a network of {block} blocks must be {layers}n + 2,'
                 f' got {depth!r}')
+
+    def make_stem(self, in_channels: int, channels: int) -> None:
+        """Add the layers of the stem."""
+        self.conv1 = build_conv_layer(
+            self.conv_cfg, in_channels, channels, 3, padding=1, bias=False)
+        self.norm1_name, norm = build_norm_layer(
+            self.norm_cfg, channels, postfix=1)
+        self.add_module(self.norm1_name, norm)
 
     def stem_modules(self) -> List[nn.Module]:
         """The modules of the stem that have parameters."""

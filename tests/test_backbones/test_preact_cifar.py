@@ -86,7 +86,6 @@ def test_no_damping_is_the_plain_network_bit_for_bit(cls, block):
 
 def test_full_damping_cuts_the_shortcuts():
     model = tiny(step=dict(type=InResNet, init_range=(1., 1.))).eval()
-    x = model.layer1[0].conv1.weight.new_tensor(0)
     x = model.conv1(images())
     for block in model.blocks():
         active = block.pre_activate(x, 0)
