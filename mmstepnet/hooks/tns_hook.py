@@ -1,27 +1,29 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 import json
+import logging
 import os.path as osp
 from functools import wraps
-from typing import Any, Callable, Dict, Hashable, List, Optional, Sequence, Set
+from typing import Any, Callable, Dict, Optional, Sequence, Set
 
-from mmengine.dist import get_rank, get_world_size, master_only
+import numpy as np
+from mmengine.dist import master_only
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 from mmengine.runner.base_loop import BaseLoop
 
 from mmstepnet.registry import HOOKS
-from mmstepnet.stiffness import (StiffnessAccumulator, StiffnessRecorder,
-                                 StiffnessReport)
+from mmstepnet.stiffness import StiffnessAccumulator, StiffnessRecorder
 from mmstepnet.stiffness.report import column_of
+from .samples import SampleTracker
 
 
 @HOOKS.register_module()
 class TNSHook(Hook):
     """Measures the stiffness of a network during validation and testing.
 
-    Watches the steps of the residual blocks while the validation runs and
-    reports the total neural stiffness (TNS) of the network and of its stages,
-    and the mean neural stiffness index (NSI) of its blocks:
+    Watches the residual blocks while the validation runs and reports the
+    total neural stiffness (TNS) of the network and of its stages, and the
+    mean neural stiffness index (NSI) of its blocks:
 
     * in ``metrics``, so that ``CheckpointHook(save_best='tns/total',
       rule='greater')`` and ``EarlyStoppingHook`` can go by it;
@@ -36,8 +38,19 @@ class TNSHook(Hook):
     Args:
         dt (str): NSI with the blocks' ``'own'`` step sizes, as the paper
             defines it, or with the ``'unit'`` step. Defaults to ``'own'``.
+        blocks (Sequence[str], optional): Names of the residual blocks in the
+            model. Defaults to None, which finds them.
+        interval (int): Measures every so many validations; ``save_best``
+            needs 1. Tests are always measured. Defaults to 1.
+        num_samples (int, optional): Measures only so many samples, the first
+            of the dataset. Defaults to None, all.
+        surface_interval (int): Writes delta(M1, M2) to an NPZ file every so
+            many measurements. Defaults to 0, never.
         out_file (str): Name of the file of JSON lines in the work directory.
             Defaults to ``'tns.jsonl'``.
+
+    Raises:
+        ValueError: If an argument is out of range.
 
     Example:
         >>> from mmstepnet.registry import HOOKS
@@ -47,13 +60,30 @@ class TNSHook(Hook):
 
     priority = 'NORMAL'
 
-    def __init__(self, dt: str = 'own', out_file: str = 'tns.jsonl') -> None:
+    def __init__(self,
+                 dt: str = 'own',
+                 *,
+                 blocks: Optional[Sequence[str]] = None,
+                 interval: int = 1,
+                 num_samples: Optional[int] = None,
+                 surface_interval: int = 0,
+                 out_file: str = 'tns.jsonl') -> None:
         column_of(dt)
+        if interval < 1:
+            raise ValueError(f'interval must be at least 1, got {interval}')
+        if num_samples is not None and num_samples < 1:
+            raise ValueError('num_samples must be at least 1 or None, got '
+                             f'{num_samples}')
         self.dt = dt
+        self.blocks = blocks
+        self.interval = interval
+        self.num_samples = num_samples
+        self.surface_interval = surface_interval
         self.out_file = out_file
         self._recorder: Optional[StiffnessRecorder] = None
         self._accumulator: Optional[StiffnessAccumulator] = None
-        self._position = 0
+        self._num_validations = 0
+        self._num_measurements = 0
         self._said: Set[str] = set()
 
     def before_run(self, runner: Runner) -> None:
@@ -84,19 +114,27 @@ class TNSHook(Hook):
             self._recorder.close()
         self._recorder = self._accumulator = None
 
-    def _before_epoch(self, runner: Runner, mode: str = 'train') -> None:
-        if mode == 'train':
-            return
+    def before_val_epoch(self, runner: Runner) -> None:
+        """Begin to measure the validation if it is its turn."""
         self._close()
-        recorder = StiffnessRecorder(runner.model)
-        if not recorder.stages:
-            self._warn(
-                runner, 'TNSHook measures nothing: found no residual block '
-                f'with a step in {type(runner.model).__name__}')
-            return
-        self._position = 0
-        self._accumulator = StiffnessAccumulator(recorder.stages)
-        self._recorder = recorder.open()
+        self._num_validations += 1
+        if self._num_validations % self.interval == 0:
+            self._begin(runner, runner.val_loop)
+
+    def before_test_epoch(self, runner: Runner) -> None:
+        """Begin to measure the test."""
+        self._close()
+        self._begin(runner, runner.test_loop)
+
+    def _begin(self, runner: Runner, loop: BaseLoop) -> None:
+        recorder = StiffnessRecorder(runner.model, self.blocks)
+        is_any = any(recorder.stages.values())
+        self._say(runner, f'TNSHook: {recorder.describe()}',
+                  logging.INFO if is_any else logging.WARNING)
+        if is_any:
+            self._samples = SampleTracker(len(loop.dataloader.dataset))
+            self._accumulator = StiffnessAccumulator(recorder.stages)
+            self._recorder = recorder.open()
 
     def _after_iter(self,
                     runner: Runner,
@@ -106,28 +144,20 @@ class TNSHook(Hook):
                     mode: str = 'train') -> None:
         if self._recorder is None or self._accumulator is None:
             return
-        loop = runner.val_loop if mode == 'val' else runner.test_loop
         try:
             values = self._recorder.pop()
         except ValueError as error:
-            self._warn(runner, f'TNSHook leaves out a batch: {error}')
+            self._say(runner, f'TNSHook leaves out a batch: {error}')
             return
-        self._accumulator.update(
-            self._sample_ids(outputs, len(values),
-                             len(loop.dataloader.dataset)), values)
-
-    def _sample_ids(self, outputs: Any, number: int,
-                    dataset_size: int) -> List[Hashable]:
-        places = [
-            place * get_world_size() + get_rank()
-            for place in range(self._position, self._position + number)
-        ]
-        self._position += number
-        ids = [sample_id(output) for output in outputs] \
-            if isinstance(outputs, Sequence) else []
-        if len(ids) == number and None not in ids:
-            return ids
-        return [place % dataset_size for place in places]
+        places, ids = self._samples.take(outputs, len(values))
+        limit = self.num_samples
+        if limit is not None:
+            kept = [i for i, place in enumerate(places) if place < limit]
+            values, ids = values[kept], [ids[i] for i in kept]
+            if self._samples.next_place >= limit:
+                self._recorder.close()
+                self._recorder = None
+        self._accumulator.update(ids, values)
 
     def after_val_epoch(self,
                         runner: Runner,
@@ -143,11 +173,12 @@ class TNSHook(Hook):
 
     def _report(self, runner: Runner, metrics: Optional[Dict[str, float]],
                 mode: str) -> None:
-        if self._accumulator is None:
-            return
-        self._accumulator.synchronize()
-        report = self._accumulator.compute(self.dt)
+        accumulator = self._accumulator
         self._close()
+        if accumulator is None:
+            return
+        accumulator.synchronize()
+        report = accumulator.compute(self.dt)
         runner.logger.info(report.summary())
         # RuntimeInfoHook has copied the metrics to the message hub already.
         scalars = report.scalars()
@@ -155,11 +186,6 @@ class TNSHook(Hook):
             runner.message_hub.update_scalar(f'{mode}/{name}', value)
         if metrics is not None:
             metrics.update(scalars)
-        self._write(runner, report, mode)
-
-    @master_only
-    def _write(self, runner: Runner, report: StiffnessReport,
-               mode: str) -> None:
         # `runner.epoch` would build the train loop of a mere test.
         is_training = isinstance(runner._train_loop, BaseLoop)
         record = dict(
@@ -167,32 +193,29 @@ class TNSHook(Hook):
             epoch=runner.epoch if is_training else None,
             iter=runner.iter if is_training else None,
             **report.to_dict())
-        path = osp.join(runner.work_dir, self.out_file)
+        self._append_line(osp.join(runner.work_dir, self.out_file), record)
+        self._num_measurements += 1
+        if (self.surface_interval > 0
+                and self._num_measurements % self.surface_interval == 0):
+            name = f'tns_surface_{mode}_{record["iter"] or 0}.npz'
+            self._write_surface(osp.join(runner.work_dir, name), accumulator)
+
+    @master_only
+    def _append_line(self, path: str, record: dict) -> None:
         with open(path, 'a', encoding='utf-8') as file:
             file.write(json.dumps(record, allow_nan=False) + '\n')
 
-    def _warn(self, runner: Runner, sentence: str) -> None:
+    @master_only
+    def _write_surface(self, path: str,
+                       accumulator: StiffnessAccumulator) -> None:
+        m1, m2 = accumulator.grid(self.dt)
+        surface = accumulator.delta(m1, m2, self.dt)
+        np.savez_compressed(path, m1=m1, m2=m2, delta=surface)
+
+    def _say(self,
+             runner: Runner,
+             sentence: str,
+             level: int = logging.WARNING) -> None:
         if sentence not in self._said:
             self._said.add(sentence)
-            runner.logger.warning(sentence)
-
-
-def sample_id(data_sample: Any) -> Optional[Hashable]:
-    """What tells a data sample from all others, None if nothing does.
-
-    Args:
-        data_sample (Any): Output of a model for one image.
-
-    Returns:
-        Hashable, optional: Its path and its index, those it has.
-
-    Example:
-        >>> from mmengine.structures import BaseDataElement
-        >>> sample_id(BaseDataElement(metainfo=dict(img_id=7)))
-        (7,)
-    """
-    names = tuple(
-        getattr(data_sample, key)
-        for key in ('img_path', 'img_id', 'sample_idx')
-        if getattr(data_sample, key, None) is not None)
-    return names or None
+            runner.logger.log(level, sentence)

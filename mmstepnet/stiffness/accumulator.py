@@ -7,7 +7,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from .degrees import delta, proportion
+from .degrees import Grid, delta, proportion
+from .functional import excess
 from .report import QUANTITIES, StiffnessReport, column_of
 
 _ROWS_PER_CHUNK = 256
@@ -131,22 +132,36 @@ class StiffnessAccumulator:
             dt=dt,
             non_finite=dict(sorted(self._non_finite.values())))
 
-    def delta(self,
-              m1: Sequence[float],
-              m2: Sequence[float],
-              dt: str = 'own') -> Tensor:
+    def grid(self, dt: str = 'own', steps: int = 50) -> Tuple[Tensor, Tensor]:
+        """Degrees M1 and M2, (steps,) each, from 0 to where nothing is stiff.
+
+        Args:
+            dt (str): ``'own'`` or ``'unit'``. Defaults to ``'own'``.
+            steps (int): Number of degrees. Defaults to 50.
+        """
+        ends = [0., 0.]
+        for chunk in self.chunks():
+            nsi = chunk[..., column_of(dt)]
+            for axis, values in enumerate((excess(nsi,
+                                                  self.stage_sizes), nsi)):
+                ends[axis] = max(ends[axis], float(values.max()))
+        m1, m2 = (
+            torch.linspace(0, end, steps, dtype=torch.float64) for end in ends)
+        return m1, m2
+
+    def delta(self, m1: Grid, m2: Grid, dt: str = 'own') -> Tensor:
         """Share of stiff samples on a grid, (A, B), see :func:`delta`."""
         return self._surface(delta, m1, m2, dt)
 
     def proportion(self,
-                   m1: Sequence[float],
-                   m2: Sequence[float] = (0., ),
+                   m1: Grid,
+                   m2: Grid = (0., ),
                    dt: str = 'own') -> Tensor:
         """Share of stiff blocks, (A, B), see :func:`proportion`."""
         return self._surface(proportion, m1, m2, dt)
 
-    def _surface(self, function: Callable[..., Tensor], m1: Sequence[float],
-                 m2: Sequence[float], dt: str) -> Tensor:
+    def _surface(self, function: Callable[..., Tensor], m1: Grid, m2: Grid,
+                 dt: str) -> Tensor:
         column = column_of(dt)
         surface = torch.zeros(len(m1), len(m2), dtype=torch.float64)
         count = 0
@@ -182,13 +197,14 @@ class StiffnessAccumulator:
         for source in range(dist.get_world_size()):
             is_mine = source == dist.get_rank()
             chunks = mine['chunks'] if is_mine else []
-            head = [(len(chunks), mine['stages'], mine['non_finite'])]
+            head: List[Any] = [(len(chunks), mine['stages'],
+                                mine['non_finite'])]
             dist.broadcast_object_list(head, source)
             num_chunks, stages, non_finite = head[0]
             self._check_stages(stages)
             self._non_finite.update(non_finite)
             for index in range(num_chunks):
-                chunk = [chunks[index] if is_mine else None]
+                chunk: List[Any] = [chunks[index] if is_mine else None]
                 dist.broadcast_object_list(chunk, source)
                 if not is_mine:
                     self._append(*chunk[0])

@@ -7,10 +7,12 @@ from torch import Tensor
 
 from .functional import StageSizes, excess
 
+Grid = Union[Tensor, Sequence[float]]
+
 
 def delta(nsi: Tensor,
-          m1: Union[Tensor, Sequence[float]],
-          m2: Union[Tensor, Sequence[float]],
+          m1: Grid,
+          m2: Grid,
           stage_sizes: StageSizes = None) -> Tensor:
     """Share of samples whose trajectory is stiff at degree (M1, M2).
 
@@ -33,8 +35,8 @@ def delta(nsi: Tensor,
 
 
 def proportion(nsi: Tensor,
-               m1: Union[Tensor, Sequence[float]],
-               m2: Union[Tensor, Sequence[float]] = (0., ),
+               m1: Grid,
+               m2: Grid = (0., ),
                stage_sizes: StageSizes = None) -> Tensor:
     """Stiffness proportion: mean share of the blocks that are stiff.
 
@@ -55,8 +57,7 @@ def proportion(nsi: Tensor,
     return _surface(nsi, m1, m2, stage_sizes, lambda heights: heights)
 
 
-def _surface(nsi: Tensor, m1: Union[Tensor, Sequence[float]],
-             m2: Union[Tensor, Sequence[float]], stage_sizes: StageSizes,
+def _surface(nsi: Tensor, m1: Grid, m2: Grid, stage_sizes: StageSizes,
              reduce: Callable[[Tensor], Tensor]) -> Tensor:
     """Share of ``reduce(heights of the blocks wide enough)`` above M2."""
     nsi = nsi.double()

@@ -1,58 +1,12 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
-from collections import defaultdict
 from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence
 
 import torch
 from torch import Tensor, nn
 
+from .blocks import ResidualBlock, Stop, find_blocks
 from .functional import l2_norm
-
-#: What a block calls with its state, its derivative and its step size.
-Observe = Callable[[Tensor, Tensor, Tensor], None]
-
-
-def is_step(module: nn.Module) -> bool:
-    """Whether a module follows the contract of ``mmstepnet.steps.Step``."""
-    return all(
-        callable(getattr(module, name, None))
-        for name in ('step_size', 'derivative'))
-
-
-def observe_step(step: Any, observe: Observe) -> Callable[[], None]:
-    """Watch a step at work.
-
-    Args:
-        step (nn.Module): A step.
-        observe (Callable): Called after every forward pass.
-
-    Returns:
-        Callable: Ends it.
-    """
-    seen: List[Tensor] = []
-
-    def remember(residual: Tensor, identity: Optional[Tensor]) -> Tensor:
-        seen[:] = [type(step).step_size(step, residual, identity)]
-        return seen[0]
-
-    @torch.no_grad()
-    def forward_hook(_: nn.Module, args: Tuple[Any, ...],
-                     output: Tensor) -> None:
-        residual, identity = args
-        if not seen:
-            remember(residual, identity)
-        observe(identity, step.derivative(residual, identity), seen.pop())
-
-    # The step size of this very pass: to compute it again would cost a pass
-    # over the features and, in training mode, update running statistics.
-    step.step_size = remember
-    handle = step.register_forward_hook(forward_hook)
-
-    def stop() -> None:
-        handle.remove()
-        del step.step_size
-
-    return stop
 
 
 def measure(state: Tensor, derivative: Tensor, step_size: Tensor) -> Tensor:
@@ -74,16 +28,15 @@ def measure(state: Tensor, derivative: Tensor, step_size: Tensor) -> Tensor:
     number, channels = derivative.shape[:2]
     if step_size.dim() and step_size.shape[2:].numel() > 1:
         own = l2_norm(derivative)
-        increment = derivative.to(
-            torch.promote_types(derivative.dtype, torch.float32)) * step_size
-        unit = l2_norm(increment)
+        dtype = torch.promote_types(derivative.dtype, torch.float32)
+        unit = l2_norm(derivative.to(dtype) * step_size)
         means = step_size.double().flatten(1).mean(dim=1).expand(number)
     else:
         # One reading of the features gives both norms.
         by_channel = l2_norm(derivative, per_channel=True)
         sizes = step_size.double()
-        sizes = (sizes.flatten(1) if sizes.dim() else sizes).expand(
-            number, channels)
+        sizes = sizes.flatten(1) if sizes.dim() else sizes
+        sizes = sizes.expand(number, channels)
         own = torch.linalg.vector_norm(by_channel, dim=1)
         unit = torch.linalg.vector_norm(by_channel * sizes, dim=1)
         means = sizes.mean(dim=1)
@@ -92,57 +45,76 @@ def measure(state: Tensor, derivative: Tensor, step_size: Tensor) -> Tensor:
 
 
 class StiffnessRecorder:
-    """Measures the residual blocks of a model while it runs.
+    """Measures the residual blocks of a network while it runs.
 
-    Finds the step of every residual block, whatever wraps the model, groups
-    the blocks into stages by their names (``layer1.0.step`` belongs to block 0
-    of stage ``layer1``) and leaves out the first block of each stage. Works as
-    a context manager; a block that runs again, as under activation
+    Groups the blocks into stages by their names (``layer1.0`` is block 0 of
+    stage ``layer1``) and leaves out the first block of each stage. Works as a
+    context manager. A block that runs again, as under activation
     checkpointing, replaces its earlier number.
 
     Args:
-        model (nn.Module): The model.
+        model (nn.Module): The network, wrapped or not.
+        blocks (Sequence[str], optional): Names of its residual blocks in
+            ``model.named_modules()``. Defaults to None, which finds them, see
+            :func:`~mmstepnet.stiffness.blocks.find_blocks`.
 
     Attributes:
         stages (dict[str, list[str]]): Names of the measured blocks of each
-            stage, empty for a model without a step.
+            stage, empty for a network without residual blocks. What all
+            names begin with is left out.
+
+    Raises:
+        ValueError: If a name is not that of a module.
 
     Example:
-        >>> from mmstepnet.steps import Unit
-        >>> block = nn.ModuleDict(dict(step=Unit(4)))
-        >>> model = nn.ModuleDict(dict(layer1=nn.ModuleList([block] * 1)))
-        >>> StiffnessRecorder(model).stages
-        {'layer1': []}
+        >>> from torchvision.models import resnet18
+        >>> model = resnet18()
+        >>> with StiffnessRecorder(model) as recorder:
+        ...     _ = model(torch.rand(2, 3, 32, 32))
+        ...     recorder.pop().shape
+        torch.Size([2, 4, 3])
     """
 
-    def __init__(self, model: nn.Module) -> None:
-        stages: Dict[str, Dict[str, nn.Module]] = defaultdict(dict)
-        for name, module in model.named_modules():
-            block, _, slot = name.rpartition('.')
-            if slot == 'step' and is_step(module):
-                stages[block.rpartition('.')[0]][block] = module
-        skip = len(_common_prefix(list(stages)))
+    def __init__(self,
+                 model: nn.Module,
+                 blocks: Optional[Sequence[str]] = None) -> None:
+        found = find_blocks(model, blocks)
+        self.how = found[0].how if found else ''
+        by_stage: Dict[str, List[ResidualBlock]] = {}
+        for block in found:
+            by_stage.setdefault(block.stage, []).append(block)
+        skip = len(_common_prefix(list(by_stage)))
         self.stages: Dict[str, List[str]] = {}
-        self._steps: Dict[str, nn.Module] = {}
-        for stage, blocks in stages.items():
-            measured = {
-                block[skip:]: step
-                for block, step in list(blocks.items())[1:]
-            }
+        self._measured: Dict[str, ResidualBlock] = {}
+        for stage, members in by_stage.items():
+            measured = {block.name[skip:]: block for block in members[1:]}
             self.stages[stage[skip:]] = list(measured)
-            self._steps.update(measured)
-        self._stops: List[Callable[[], None]] = []
+            self._measured.update(measured)
+        self._stops: List[Stop] = []
         self._values: Dict[str, Tensor] = {}
+
+    def describe(self) -> str:
+        """What was found and how it is measured, in a few sentences."""
+        if not self.stages:
+            return 'No residual block was found.'
+        if not self._measured:
+            return ('Nothing is measured: no stage has a second block '
+                    '(TNS is 0 by definition).')
+        stages = ', '.join(f'{stage} ({len(blocks)})'
+                           for stage, blocks in self.stages.items())
+        return (f'{len(self._measured)} residual blocks are measured in the '
+                f'stages {stages}; the first of each stage is left out. '
+                f'There, {self.how}.')
 
     def open(self) -> 'StiffnessRecorder':
         """Begin to watch the blocks."""
-        for name, step in self._steps.items():
+        for name, block in self._measured.items():
             self._stops.append(
-                observe_step(step, partial(self._observe, name)))
+                block.watch(block.module, partial(self._observe, name)))
         return self
 
     def close(self) -> None:
-        """Leave the model as it was."""
+        """Leave the network as it was."""
         while self._stops:
             self._stops.pop()()
         self._values.clear()
@@ -163,25 +135,24 @@ class StiffnessRecorder:
             Tensor: (N, L, 3), float64, see :func:`measure`.
 
         Raises:
-            ValueError: If some measured block didn't run.
+            ValueError: If some measured block didn't run, or there is none.
         """
-        missing = [name for name in self._steps if name not in self._values]
+        if not self._measured:
+            raise ValueError(self.describe())
+        values, self._values = self._values, {}
+        missing = [name for name in self._measured if name not in values]
         if missing:
-            self._values.clear()
             raise ValueError('expected a forward pass through all measured '
                              f'blocks, got none through {missing}')
-        values = torch.stack([self._values[name] for name in self._steps],
-                             dim=1)
-        self._values.clear()
-        return values
+        return torch.stack([values[name] for name in self._measured], dim=1)
 
 
 def _common_prefix(stages: List[str]) -> str:
-    """What all names begin with, up to the last dot of the shortest."""
-    parts = [stage.split('.')[:-1] for stage in stages]
-    common = []
-    for column in zip(*parts):
-        if len(set(column)) > 1:
+    """The parents, up to a dot, that all stages share."""
+    parents = [stage.split('.')[:-1] for stage in stages]
+    common = ''
+    for names in zip(*parents):
+        if len(set(names)) > 1:
             break
-        common.append(column[0] + '.')
-    return ''.join(common)
+        common += names[0] + '.'
+    return common
