@@ -8,5 +8,6 @@ from .vit import VisionTransformer
 
 __all__ = [
     'BasicBlock', 'Bottleneck', 'CIFARAlterNet', 'CIFARResNet',
-    'PreActCIFARResNet', 'ResNet', 'ResNetV1d', 'ResidualBlock'
+    'PreActCIFARResNet', 'ResNet', 'ResNetV1d', 'ResidualBlock',
+    'VisionTransformer'
 ]
