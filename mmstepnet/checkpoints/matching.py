@@ -5,6 +5,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from torch import Tensor, nn
 
 from mmstepnet.backbones import ResidualBlock
+from mmstepnet.norms import IEBN
 from mmstepnet.steps import require_input_weights
 from .names import BACKBONE, our_names, step_configs
 
@@ -32,6 +33,11 @@ class Matching:
         self.own = model.state_dict()
         self.theirs = our_names(weights, prefix)
         self.blocks = dict(residual_blocks(model))
+        self.gated_norms = {
+            name: module
+            for name, module in model.named_modules()
+            if isinstance(module, IEBN)
+        }
         relative = {name.removeprefix(BACKBONE): name for name in self.own}
         self.places = {
             relative[name]: origin
@@ -80,6 +86,14 @@ class Matching:
             for name, block in self.blocks.items() if not self.has_step(name)
         }
 
+    def without_gate(self) -> Dict[str, IEBN]:
+        """Norms whose gate the checkpoint doesn't know."""
+        return {
+            name: norm
+            for name, norm in self.gated_norms.items()
+            if f'{name}.excite.weight' not in self.places
+        }
+
     def _step_hint(self) -> str:
         configs = step_configs({
             name: tuple(self.weights[origin].shape)
@@ -110,8 +124,9 @@ class Matching:
                        f'backbone: expected {few(in_trunk)} too{hint}.')
 
     def fresh(self) -> List[str]:
-        """The model's names without a counterpart, untrained steps aside."""
-        untrained = tuple(f'{block}.step.' for block in self.without_step())
+        """The model's names without a counterpart, new gates aside."""
+        untrained = (*(f'{name}.step.' for name in self.without_step()),
+                     *(f'{name}.excite.' for name in self.without_gate()))
         return [
             name for name in self.own
             if name not in self.places and not name.startswith(untrained)

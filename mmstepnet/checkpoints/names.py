@@ -18,8 +18,6 @@ RULES: Tuple[Tuple[str, Replacement], ...] = (
     (r'\.se_layer\.conv([12])\.conv\.', r'.step.excite.fc\1.'),
     # efficient channel attention: the original, timm
     (r'\.(eca|se)\.conv\.weight$', '.step.excite.conv.weight'),
-    # spatial group-wise enhancement: the original
-    (r'\.sge\.(weight|bias)$', r'.step.\1'),
     # stems: legacy SENets, MMPretrain's V1d
     (r'^layer0\.(conv1|bn1)\.', r'\1.'),
     (r'^stem\.(\d)\.conv\.', lambda m: f'stem.{3 * int(m[1])}.'),
@@ -49,7 +47,7 @@ def our_names(weights: Dict[str, Tensor],
     """What the parameters of a checkpoint are called here.
 
     Understands torchvision, timm, MMPretrain, MMDetection, common CIFAR
-    ResNets, and SE, ECA and SGE networks of their authors.
+    ResNets, and SE and ECA networks of their authors.
 
     Args:
         weights (dict[str, Tensor]): Weights under their names in the file.
@@ -105,6 +103,4 @@ def step_configs(shapes: Dict[str, Tuple[int, ...]]) -> List[Optional[dict]]:
                 bias=name.replace('.weight', '.bias') in shapes)
         elif rest == 'step.excite.conv.weight':
             configs[stage] = dict(type='mmstepnet.ECA', kernel_size=shape[-1])
-        elif rest == 'step.weight' and len(shape) != 2:
-            configs[stage] = dict(type='mmstepnet.SGE', groups=max(shape))
     return [configs[stage] for stage in sorted(configs)]

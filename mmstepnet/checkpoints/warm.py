@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Union
 
+import torch
 from mmengine.logging import print_log
 from torch import Tensor, nn
 
@@ -19,8 +20,8 @@ class WarmStartReport:
     Args:
         source (str): The checkpoint.
         mapped (dict[str, str]): Name in the model to name in the checkpoint.
-        scaled (dict[str, float]): Block to the mean of the constant by which
-            the weight and bias of its last norm were divided.
+        scaled (dict[str, float]): Block, or norm with a gate, to the mean of
+            the constant by which it was divided.
         unscaled (list[str]): Blocks whose step can't keep the function of a
             plain block.
         left (list[str]): Names in the checkpoint that the model has no place
@@ -44,10 +45,10 @@ class WarmStartReport:
             f'{renamed[-1][1]} -> {renamed[-1][0]}' if renamed else ''))
         if self.scaled:
             values = sorted(set(round(c, 4) for c in self.scaled.values()))
-            lines.append(
-                f'  scaled: the last norm of {len(self.scaled)} blocks by the '
-                'inverse of their first step size, '
-                f'{values[0]}' + (f' to {values[-1]}' if values[1:] else ''))
+            lines.append(f'  scaled: {len(self.scaled)} norms by the '
+                         'inverse of the first step size, '
+                         f'{values[0]}' +
+                         (f' to {values[-1]}' if values[1:] else ''))
         if self.unscaled:
             lines.append('  NOT the same function: the steps of '
                          f'{few(self.unscaled)} scale the state')
@@ -128,6 +129,11 @@ def warm_start(model: nn.Module,
         elif not (constant == 1).all():
             untrained[name].scale_residual(1 / constant)
             report.scaled[name] = constant.mean().item()
+    for name, norm in matching.without_gate().items():
+        constant = norm.make_gate_constant()
+        with torch.no_grad():
+            norm.weight.div_(constant)
+        report.scaled[name] = constant.mean().item()
     return report
 
 

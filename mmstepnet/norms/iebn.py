@@ -49,6 +49,16 @@ class IEBN(nn.BatchNorm2d):
         super().__init__(num_features, eps=eps, momentum=momentum)
         self.excite = ElementwiseLinear(num_features)
 
+    @torch.no_grad()
+    def make_gate_constant(self) -> Tensor:
+        """Make the gate a constant that training can change; return it.
+
+        Returns:
+            Tensor: The gate, (C,).
+        """
+        self.excite.weight.zero_()
+        return self.excite.bias.sigmoid()
+
     def forward(self, x: Tensor) -> Tensor:
         """(N, C, H, W) -> (N, C, H, W)."""
         gate = as_gate(self.excite(global_average(x)))

@@ -82,6 +82,19 @@ def test_stepnet_starts_at_its_own_step_size(plain):
         assert loaded[name].equal(given[name])
 
 
+@pytest.mark.parametrize('step', [None, 'SE'])
+def test_iebn(step, plain):
+    weights, expected = plain
+    model = build(
+        step,
+        norm_cfg=dict(type='mmstepnet.IEBN'),
+        downsample_norm_cfg=dict(type='BN'))
+    report = warm_start(model, weights)
+    assert error(output(model), expected) <= 1e-5
+    assert len(report.scaled) == (17 if step is None else 25)
+    assert not report.fresh
+
+
 def test_a_damped_start_is_reported(plain):
     model = build(dict(type='InResNet', init_range=(.01, .02)))
     report = warm_start(model, plain[0])
@@ -92,7 +105,7 @@ def test_a_damped_start_is_reported(plain):
 def test_report_says_all(plain):
     text = str(warm_start(build('StepNet'), plain[0]))
     assert 'mapped: 120 tensors' in text
-    assert 'the last norm of 5 blocks' in text
+    assert '5 norms by the inverse' in text
     assert '0.2689' in text
     assert 'left in the checkpoint: fc.weight, fc.bias' in text
 
