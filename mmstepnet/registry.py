@@ -13,6 +13,8 @@ from mmengine.registry import DATASETS as MMENGINE_DATASETS  # noqa: E402
 from mmengine.registry import HOOKS as MMENGINE_HOOKS  # noqa: E402
 from mmengine.registry import MODELS as MMENGINE_MODELS  # noqa: E402
 from mmengine.registry import \
+    OPTIM_WRAPPERS as MMENGINE_OPTIM_WRAPPERS  # noqa: E402,E501
+from mmengine.registry import \
     WEIGHT_INITIALIZERS as MMENGINE_WEIGHT_INITIALIZERS  # noqa: E402
 from mmengine.registry import Registry  # noqa: E402
 
@@ -31,6 +33,11 @@ DATASETS = Registry(
     parent=MMENGINE_DATASETS,
     scope='mmstepnet',
     locations=['mmstepnet.datasets'])
+OPTIM_WRAPPERS = Registry(
+    'optim_wrapper',
+    parent=MMENGINE_OPTIM_WRAPPERS,
+    scope='mmstepnet',
+    locations=['mmstepnet.engine'])
 WEIGHT_INITIALIZERS = Registry(
     'weight initializer',
     parent=MMENGINE_WEIGHT_INITIALIZERS,

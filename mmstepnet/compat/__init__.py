@@ -1,7 +1,9 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
+from .checkpoints import read_own_checkpoints
 from .family import require_mmengine, warn_mixed_families
-from .mmcv_ext import install_mmcv_ext_finder
+from .mmcv_ext import announce_afterwards, install_mmcv_ext_finder
 
 __all__ = [
-    'install_mmcv_ext_finder', 'require_mmengine', 'warn_mixed_families'
+    'announce_afterwards', 'install_mmcv_ext_finder', 'read_own_checkpoints',
+    'require_mmengine', 'warn_mixed_families'
 ]

@@ -16,10 +16,11 @@ up; with a tool of another project, add
 """
 import sys
 import warnings
+from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Callable, NoReturn, Optional
+from typing import Callable, Iterator, NoReturn, Optional
 
 from .family import installed_families
 
@@ -54,21 +55,44 @@ def _unserved_operator(name: str) -> Callable[..., NoReturn]:
 
 
 class _TorchvisionLoader(Loader):
+    announces = True
 
     def create_module(self, spec: ModuleSpec) -> None:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        from mmengine.logging import print_log
-
         from . import torchvision_ops
         for name in torchvision_ops.__all__:
             setattr(module, name, getattr(torchvision_ops, name))
         setattr(module, '__getattr__', _unserved_operator)
-        print_log(
-            'mmcv has no compiled operators: nms and roi_align come from '
-            'torchvision, any other operator raises an error when called.',
-            logger='current')
+        if self.announces:
+            _announce()
+
+
+def _announce() -> None:
+    from mmengine.logging import print_log
+    print_log(
+        'mmcv has no compiled operators: nms and roi_align come from '
+        'torchvision, any other operator raises an error when called.',
+        logger='current')
+
+
+@contextmanager
+def announce_afterwards() -> Iterator[None]:
+    """Hold the announcement back until the block ends.
+
+    MMEngine's runner imports ``mmcv.ops`` before it has its log file.
+    """
+    served_before = EXTENSION in sys.modules
+    _TorchvisionLoader.announces = False
+    try:
+        yield
+    finally:
+        _TorchvisionLoader.announces = True
+    extension = sys.modules.get(EXTENSION)
+    if not served_before and isinstance(
+            getattr(extension, '__loader__', None), _TorchvisionLoader):
+        _announce()
 
 
 class MMCVExtFinder(MetaPathFinder):

@@ -1,0 +1,144 @@
+# Copyright (c) mmstepnet contributors. All rights reserved.
+"""Mistakes of a config that can be named before anything is built."""
+import os.path as osp
+from typing import Iterator, Optional, Tuple
+
+from mmengine.config import Config
+
+# They fetch their files themselves unless told not to.
+_DOWNLOADED = ('CIFAR10', 'CIFAR100', 'MNIST', 'FashionMNIST')
+
+
+def _is_remote(path: str) -> bool:
+    return '://' in path
+
+
+def _datasets(cfg: dict, key: str) -> Iterator[Tuple[str, dict]]:
+    """A dataset and those that it wraps, with their config keys."""
+    yield key, cfg
+    if isinstance(cfg.get('dataset'), dict):
+        yield from _datasets(cfg['dataset'], f'{key}.dataset')
+    for i, dataset in enumerate(cfg.get('datasets') or []):
+        if isinstance(dataset, dict):
+            yield from _datasets(dataset, f'{key}.datasets[{i}]')
+
+
+def _dataset_paths(cfg: dict) -> Iterator[Tuple[str, str]]:
+    """The paths of a dataset, joined with ``data_root``, by their keys."""
+    root = cfg.get('data_root') or ''
+    if root:
+        yield 'data_root', root
+    prefix = cfg.get('data_prefix')
+    if not isinstance(prefix, dict):
+        prefix = {'': prefix}
+    named = {'ann_file': cfg.get('ann_file')}
+    named.update({
+        f'data_prefix.{name}'.rstrip('.'): path
+        for name, path in prefix.items()
+    })
+    for name, path in named.items():
+        if isinstance(path, str) and path:
+            yield name, path if _is_remote(path) else osp.join(root, path)
+
+
+def _reads_remotely(dataset: dict) -> bool:
+    backend = dataset.get('backend_args') or {}
+    return backend.get('backend', 'local') not in ('local', 'disk')
+
+
+def _fetches_itself(dataset: dict) -> bool:
+    name = str(dataset.get('type')).rsplit('.', 1)[-1]
+    return name in _DOWNLOADED and dataset.get('download', True)
+
+
+def _data_paths(cfg: Config, split: str) -> Iterator[Tuple[str, str]]:
+    loader = cfg.get(f'{split}_dataloader') or {}
+    root_key = f'{split}_dataloader.dataset'
+    for key, dataset in _datasets(loader.get('dataset') or {}, root_key):
+        if not (_reads_remotely(dataset) or _fetches_itself(dataset)):
+            for name, path in _dataset_paths(dataset):
+                yield f'{key}.{name}', path
+    evaluators = cfg.get(f'{split}_evaluator') or []
+    if isinstance(evaluators, dict):
+        evaluators = [evaluators]
+    for evaluator in evaluators:
+        path = evaluator.get('ann_file')
+        if path and not _reads_remotely(evaluator):
+            yield f'{split}_evaluator.ann_file', path
+
+
+def check_data(cfg: Config, *splits: str) -> None:
+    """Check that the files and folders of the datasets exist.
+
+    Datasets in other places than local folders, and those that download
+    themselves, are left to their own checks.
+
+    Args:
+        cfg (Config): Config of the run.
+        *splits (str): ``'train'``, ``'val'`` or ``'test'``.
+
+    Raises:
+        FileNotFoundError: If a path doesn't exist; names it and its key.
+
+    Example:
+        >>> check_data(Config(dict(train_dataloader=dict(dataset=dict(
+        ...     data_root='nowhere/')))), 'train')
+        Traceback (most recent call last):
+        ...
+        FileNotFoundError: train_dataloader.dataset.data_root ...
+    """
+    for split in splits:
+        for key, path in _data_paths(cfg, split):
+            if not _is_remote(path) and not osp.exists(path):
+                raise FileNotFoundError(
+                    f'{key} of the config names a path that does not exist: '
+                    f'{path!r}, looked up from {osp.abspath(".")!r}')
+
+
+def check_checkpoint(path: Optional[str], key: str) -> None:
+    """Check that a local checkpoint exists and looks like one.
+
+    Args:
+        path (str, optional): Path or address of the checkpoint.
+        key (str): What names it, for the message.
+
+    Raises:
+        FileNotFoundError: If it doesn't exist.
+        ValueError: If it is neither a zip archive nor a pickle.
+    """
+    if not path or _is_remote(path):
+        return
+    if not osp.isfile(path):
+        raise FileNotFoundError(
+            f'{key} names a checkpoint that does not exist: {path!r}')
+    with open(path, 'rb') as file:
+        start = file.read(2)
+    if start != b'PK' and start[:1] != b'\x80':
+        raise ValueError(f'{key} names a file that is no PyTorch checkpoint: '
+                         f'{path!r} begins with {start!r}')
+
+
+def _pretrained(cfg, key: str) -> Iterator[Tuple[str, str]]:
+    """Checkpoints of every ``init_cfg``, with their config keys."""
+    if isinstance(cfg, dict):
+        if str(cfg.get('type')).endswith('Pretrained') and isinstance(
+                cfg.get('checkpoint'), str):
+            yield f'{key}.checkpoint', cfg['checkpoint']
+        for name, value in cfg.items():
+            yield from _pretrained(value, f'{key}.{name}')
+    elif isinstance(cfg, (list, tuple)):
+        for i, value in enumerate(cfg):
+            yield from _pretrained(value, f'{key}[{i}]')
+
+
+def check_pretrained(cfg: Config) -> None:
+    """Check that the checkpoints that the model starts from exist.
+
+    Args:
+        cfg (Config): Config of the run.
+
+    Raises:
+        FileNotFoundError: If one doesn't exist.
+    """
+    for key, path in _pretrained(cfg.get('model'), 'model'):
+        check_checkpoint(path, key)

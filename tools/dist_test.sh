@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Test with torchrun, on GPUs or on as many CPU processes:
+#   tools/dist_test.sh CONFIG CHECKPOINT GPUS [OPTIONS OF tools/test.py]
+# The environment variables are those of dist_train.sh.
+set -e
+if [ $# -lt 3 ]; then
+    echo "usage: $0 CONFIG CHECKPOINT GPUS [OPTIONS OF tools/test.py]" >&2
+    exit 2
+fi
+TOOLS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+PYTHONPATH="$TOOLS/..${PYTHONPATH:+:$PYTHONPATH}" \
+exec "${PYTHON:-python}" -m mmstepnet.engine.launch "$3" \
+    "$TOOLS/test.py" "$1" "$2" --launcher pytorch "${@:4}"
