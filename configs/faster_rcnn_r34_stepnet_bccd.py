@@ -54,7 +54,7 @@ test_dataloader = val_dataloader
 val_evaluator = dict(ann_file=data_root + 'val.json', classwise=True)
 test_evaluator = val_evaluator
 
-train_cfg = dict(max_epochs=24, val_interval=4)
+train_cfg = dict(max_epochs=16, val_interval=2)
 optim_wrapper = dict(
     optimizer=dict(_delete_=True, type='AdamW', lr=1e-3, weight_decay=0.05),
     clip_grad=dict(max_norm=10))
@@ -64,9 +64,10 @@ param_scheduler = [
         type='CosineAnnealingLR',
         eta_min=1e-5,
         begin=0,
-        end=24,
-        T_max=24,
+        end=16,
+        T_max=16,
         by_epoch=True,
         convert_to_iter_based=True)
 ]
 auto_scale_lr = dict(base_batch_size=4)
+randomness = dict(seed=0)
