@@ -17,15 +17,11 @@ def _serve(rank, world_size, store, connection):
         rank=rank,
         world_size=world_size)
     while True:
-        task = connection.recv()
-        if task is None:
-            break
-        function, args = task
+        function, args = connection.recv()
         try:
             connection.send((True, function(rank, world_size, *args)))
         except BaseException:
             connection.send((False, traceback.format_exc()))
-    dist.destroy_process_group()
 
 
 class GlooPool:
@@ -64,10 +60,8 @@ class GlooPool:
         return results
 
     def close(self):
-        for connection in self._connections:
-            connection.send(None)
         for process in self._processes:
-            process.join(10)
-            if process.is_alive():
-                process.kill()
+            process.kill()
+        for process in self._processes:
+            process.join()
         self._folder.cleanup()

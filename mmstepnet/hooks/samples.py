@@ -62,5 +62,6 @@ class SampleTracker:
             places.append(self.next_place % self.dataset_size)
             self.seen += 1
         is_list = isinstance(outputs, Sequence) and len(outputs) == number
-        ids = [sample_id(output) for output in outputs] if is_list else [None]
-        return places, list(places) if None in ids else ids
+        ids = [sample_id(output) for output in outputs] if is_list else []
+        named = [i for i in ids if i is not None]
+        return places, named if len(named) == number else list(places)
