@@ -85,7 +85,7 @@ class AttentionBlock(PreActBlock):
         **kwargs: Arguments of ``ResidualBlock``.
 
     Source:
-        Park and Kim, "How Do Vision Transformers Work?", ICLR 2022, Fig. 12.
+        Park and Kim, "How Do Vision Transformers Work?", ICLR 2022, AlterNet.
     """
 
     def build_branch(self, in_channels: int, planes: int, stride: int,
@@ -139,8 +139,8 @@ class CIFARAlterNet(PreActCIFARResNet):
             argument has not one entry a stage.
 
     Source:
-        Park and Kim, "How Do Vision Transformers Work?", ICLR 2022, section
-        4. Its networks have four stages from 64 channels with 64 channels a
+        Park and Kim, "How Do Vision Transformers Work?", ICLR 2022. Its
+        networks have four stages from 64 channels with 64 channels a
         head; here both are a quarter, as in the ResNets for CIFAR.
 
     Example:

@@ -49,7 +49,7 @@ def plot_robustness(networks: Mapping[str, Results], path: str) -> None:
         networks (Mapping[str, Sequence[Robustness]]): Results by network.
         path (str): Picture to write.
     """
-    from mmstepnet.analysis.plots import figure, finish
+    from mmstepnet.evaluation.plots import figure, finish
     grouped = {name: by_group(results) for name, results in networks.items()}
     clean = {name: groups.pop('clean', []) for name, groups in grouped.items()}
     groups = list(

@@ -44,20 +44,24 @@ def figure(num_panels: int,
 def finish(fig: Any,
            axes: Sequence[Any],
            path: str,
-           legend: bool = True) -> None:
+           legend_of: Any = None) -> None:
     """Add grids and one legend, then save.
 
     Args:
         fig (Figure): The figure.
-        axes (Sequence[Axes]): Its panels; they share the labels of the first.
+        axes (Sequence[Axes]): Its panels.
         path (str): Picture to write.
-        legend (bool): Whether to name the lines. Defaults to True.
+        legend_of (Axes, optional): The panel whose labels the legend shows.
+            Defaults to None, the first one. There is no legend without any
+            labels.
     """
     for ax in axes:
         ax.grid(alpha=0.3)
-        ax.spines[['top', 'right']].set_visible(False)
-    if legend:
-        handles, labels = axes[0].get_legend_handles_labels()
+        for side in {'top', 'right'} & set(ax.spines):
+            ax.spines[side].set_visible(False)
+    legend_of = axes[0] if legend_of is None else legend_of
+    handles, labels = legend_of.get_legend_handles_labels()
+    if labels:
         fig.legend(
             handles,
             labels,

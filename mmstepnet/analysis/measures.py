@@ -1,0 +1,337 @@
+# Copyright (c) mmstepnet contributors. All rights reserved.
+"""The analyses of a classifier over many images.
+
+Each is shared by the processes of the default group, logs its progress, keeps
+what is done in ``folder`` and goes on there after a stop; each gives a
+dictionary that JSON takes, the same in every process.
+"""
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from mmstepnet.evaluation import (PixelBatch, PixelBatches, PixelClassifier,
+                                  map_pieces)
+from mmstepnet.robustness import image_generators
+from mmstepnet.robustness.attacks import Loss
+from mmstepnet.stiffness import StiffnessAccumulator, StiffnessRecorder
+from .damping import block_damping
+from .features import (feature_variance, find_blocks, frequencies,
+                       log_amplitude, reduce_blocks)
+from .hessian import HessianProduct, lanczos
+from .landscape import attack_surface, filter_normalized_direction, moved
+
+
+@dataclass
+class Subject:
+    """What is analysed, and where the parts of the result are kept.
+
+    Attributes:
+        classifier (PixelClassifier): The classifier, in eval mode.
+        batches (PixelBatches): The images.
+        folder (str): Folder of the partial results.
+        settings (dict): What tells this subject from others, such as the
+            checkpoint.
+        seed (int): Seed of random directions and vectors.
+        device (torch.device): Device of the classifier.
+    """
+    classifier: PixelClassifier
+    batches: PixelBatches
+    folder: str
+    settings: Dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    device: torch.device = torch.device('cpu')
+
+    def map_batches(self, function: Callable[[PixelBatch], Any],
+                    **settings: Any) -> List[Any]:
+        """Apply a function to every batch, see ``map_pieces``."""
+        return map_pieces(
+            lambda batch: function(batch.to(self.device)),
+            len(self.batches),
+            self.folder,
+            settings=self.all_settings(**settings),
+            read=self.batches.read)
+
+    def all_settings(self, **settings: Any) -> Dict[str, Any]:
+        """What a partial result depends on."""
+        return dict(
+            self.settings,
+            seed=self.seed,
+            num_images=self.batches.num_images,
+            **settings)
+
+    def generator(self, number: int) -> torch.Generator:
+        """The ``number``-th generator of this seed, on the CPU."""
+        return image_generators(self.seed, [number])[0]
+
+    def loss(self, labels: Tensor, reduction: str = 'none') -> Loss:
+        """Cross-entropy as a function of the images."""
+        return lambda images: F.cross_entropy(
+            self.classifier(images), labels, reduction=reduction)
+
+
+def _means(parts: Sequence[Dict[str, Any]], number: int) -> Dict[str, Any]:
+    """Means and standard errors by block from sums and sums of squares."""
+    results = {}
+    for name in parts[0]:
+        total, squares = (
+            torch.tensor([part[name][i] for part in parts],
+                         dtype=torch.float64).sum(0) for i in range(2))
+        mean = total / number
+        variance = (squares / number - mean.square()).clamp(min=0)
+        results[name] = dict(
+            mean=mean.tolist(),
+            stderr=(variance / max(number - 1, 1)).sqrt().tolist())
+    return results
+
+
+def _sums(values: Dict[str, Tensor]) -> Dict[str, Any]:
+    return {
+        name: [
+            value.double().sum(0).tolist(),
+            value.double().square().sum(0).tolist()
+        ]
+        for name, value in values.items()
+    }
+
+
+def measure_features(subject: Subject,
+                     pattern: Optional[str] = None) -> Dict[str, Any]:
+    """Log amplitude over frequency and variance of each block's maps.
+
+    Args:
+        subject (Subject): What is analysed.
+        pattern (str, optional): Regular expression for the names of blocks.
+            Defaults to None, all residual blocks.
+
+    Returns:
+        dict: ``amplitude`` and ``variance`` with mean and standard error
+        over images by block, and the ``frequencies`` of each block.
+    """
+    classifier = subject.classifier
+    blocks = find_blocks(classifier.model.backbone, pattern)
+
+    def measure(batch: PixelBatch) -> Dict[str, Any]:
+        ticks: Dict[str, List[float]] = {}
+
+        def reduce(name: str, maps: Tensor) -> Tensor:
+            ticks[name] = frequencies(*maps.shape[2:])
+            variance = feature_variance(maps)[:, None]
+            return torch.cat([log_amplitude(maps), variance], 1)
+
+        values = reduce_blocks(blocks, reduce,
+                               lambda: classifier(batch.images))
+        return dict(sums=_sums(values), frequencies=ticks)
+
+    parts = subject.map_batches(measure, pattern=pattern)
+    means = _means([part['sums'] for part in parts],
+                   subject.batches.num_images)
+    return dict(
+        frequencies=parts[0]['frequencies'],
+        amplitude={
+            name: {
+                k: v[:-1]
+                for k, v in stats.items()
+            }
+            for name, stats in means.items()
+        },
+        variance={
+            name: {
+                k: v[-1]
+                for k, v in stats.items()
+            }
+            for name, stats in means.items()
+        })
+
+
+def measure_damping(subject: Subject) -> Dict[str, Any]:
+    """Damping of each block of an In-ResNet.
+
+    Args:
+        subject (Subject): What is analysed.
+
+    Returns:
+        dict: Mean and standard error over images by block.
+    """
+    parts = subject.map_batches(lambda batch: _sums(
+        block_damping(subject.classifier.model.backbone, lambda: subject.
+                      classifier(batch.images))))
+    return dict(damping=_means(parts, subject.batches.num_images))
+
+
+def measure_stiffness(subject: Subject, dt: str = 'own') -> Dict[str, Any]:
+    """Total neural stiffness, and the accuracy on the same images.
+
+    Args:
+        subject (Subject): What is analysed.
+        dt (str): ``'own'`` or ``'unit'`` step sizes. Defaults to ``'own'``.
+
+    Returns:
+        dict: The stiffness report, and ``accuracy``.
+    """
+    classifier = subject.classifier
+    recorder = StiffnessRecorder(classifier.model)
+    if not recorder.stages:
+        raise ValueError('expected residual blocks with a step, got none in '
+                         f'{type(classifier.model).__name__}')
+
+    def measure(batch: PixelBatch) -> Dict[str, Any]:
+        with recorder, torch.no_grad():
+            answers = classifier(batch.images).argmax(1)
+            values = recorder.pop()
+        return dict(
+            indices=batch.indices,
+            values=values.tolist(),
+            correct=(answers == batch.labels).sum().item())
+
+    accumulator = StiffnessAccumulator(recorder.stages)
+    correct = 0
+    for part in subject.map_batches(measure):
+        accumulator.update(part['indices'],
+                           torch.tensor(part['values'], dtype=torch.float64))
+        correct += part['correct']
+    return dict(
+        accumulator.compute(dt).to_dict(),
+        accuracy=correct / subject.batches.num_images)
+
+
+def measure_hessian(subject: Subject,
+                    num_top: int = 5,
+                    max_steps: int = 50,
+                    tol: float = 1e-3) -> Dict[str, Any]:
+    """Largest eigenvalues of the Hessian of the loss of each mini-batch.
+
+    The loss is the mean cross-entropy by all parameters that are trained. L2
+    regularization, which is not part of it, adds the weight decay to every
+    eigenvalue.
+
+    Args:
+        subject (Subject): What is analysed; its batches are the
+            mini-batches.
+        num_top (int): Eigenvalues of each. Defaults to 5.
+        max_steps (int): Products with the Hessian at most. Defaults to 50.
+        tol (float): Relative error at which a mini-batch is done.
+
+    Returns:
+        dict: ``top`` eigenvalues, falling, with ``errors``, and the Lanczos
+        quadrature ``values`` and ``weights`` of each mini-batch; the mean
+        ``max_eigenvalue`` with its standard error over mini-batches.
+    """
+    parameters = [
+        p for p in subject.classifier.parameters() if p.requires_grad
+    ]
+
+    def measure(batch: PixelBatch) -> Dict[str, Any]:
+        loss = subject.loss(batch.labels, 'mean')
+        product = HessianProduct(lambda: loss(batch.images), parameters)
+        start = torch.randn(
+            product.dim, generator=subject.generator(batch.indices[0]))
+        ritz = lanczos(
+            product,
+            start.to(subject.device, parameters[0].dtype),
+            max_steps,
+            num_top=num_top,
+            tol=tol)
+        return dict(
+            top=ritz.values.flip(0)[:num_top].tolist(),
+            errors=ritz.errors.flip(0)[:num_top].tolist(),
+            values=ritz.values.tolist(),
+            weights=ritz.weights.tolist())
+
+    parts = subject.map_batches(
+        measure,
+        num_top=num_top,
+        max_steps=max_steps,
+        tol=tol,
+        batch_size=len(subject.batches.indices[0]))
+    largest = torch.tensor([part['top'][0] for part in parts],
+                           dtype=torch.float64)
+    spread = largest.std(correction=min(len(largest) - 1, 1)).item()
+    return dict(
+        batches=parts,
+        num_parameters=sum(p.numel() for p in parameters),
+        max_eigenvalue=dict(
+            mean=largest.mean().item(), stderr=spread / len(largest)**0.5))
+
+
+def measure_weight_surface(subject: Subject,
+                           extent: float = 1.,
+                           num_points: int = 21) -> Dict[str, Any]:
+    """Loss on a square of two filter-normalized directions.
+
+    Args:
+        subject (Subject): What is analysed.
+        extent (float): Half the side of the square. Defaults to 1.
+        num_points (int): Points of the grid along a side. Defaults to 21.
+
+    Returns:
+        dict: Coordinates ``x`` and ``y``, and ``loss`` and ``accuracy`` with
+        a row for each y.
+    """
+    model = subject.classifier.model
+    directions = [
+        filter_normalized_direction(model, subject.generator(i))
+        for i in range(2)
+    ]
+    ticks = torch.linspace(-extent, extent, num_points).tolist()
+    batches = [
+        batch.to(subject.device)
+        for batch in subject.batches.read(range(len(subject.batches)))
+    ]
+
+    @torch.no_grad()
+    def measure(number: int) -> List[float]:
+        y, x = divmod(number, num_points)
+        loss, correct = 0., 0
+        with moved(model, directions, [ticks[x], ticks[y]]):
+            for batch in batches:
+                logits = subject.classifier(batch.images)
+                loss += F.cross_entropy(
+                    logits, batch.labels, reduction='sum').item()
+                correct += (logits.argmax(1) == batch.labels).sum().item()
+        return [loss, correct]
+
+    parts = map_pieces(
+        measure,
+        num_points**2,
+        subject.folder,
+        settings=subject.all_settings(extent=extent))
+    values = torch.tensor(
+        parts, dtype=torch.float64).view(num_points, num_points,
+                                         2) / subject.batches.num_images
+    return dict(
+        x=ticks,
+        y=ticks,
+        loss=values[..., 0].tolist(),
+        accuracy=values[..., 1].tolist())
+
+
+def measure_attack_surface(subject: Subject,
+                           radius: float = 8.,
+                           num_points: int = 17) -> Dict[str, Any]:
+    """Loss over the images along the attack of FGSM and at random.
+
+    Args:
+        subject (Subject): What is analysed.
+        radius (float): Largest distance along both directions, in units of
+            1/255. Defaults to 8.
+        num_points (int): Points of the grid along a side. Defaults to 17.
+
+    Returns:
+        dict: Coordinates ``x`` along the attack and ``y`` along the random
+        direction in units of 1/255, and the mean ``loss`` with a row for
+        each y.
+    """
+    ticks = torch.linspace(-radius, radius, num_points).tolist()
+    distances = [tick / 255 for tick in ticks]
+    parts = subject.map_batches(
+        lambda batch: attack_surface(
+            subject.loss(batch.labels), batch.images, distances, distances,
+            image_generators(subject.seed, batch.indices)),
+        radius=radius,
+        num_points=num_points)
+    loss = torch.tensor(parts, dtype=torch.float64).sum(0)
+    return dict(
+        x=ticks, y=ticks, loss=(loss / subject.batches.num_images).tolist())
