@@ -113,6 +113,26 @@ def sem(p, f, x):
     return x + f * gate[..., None, None]
 
 
+def ie(p, f, x):
+    z = p['excite.weight'] * f.mean((2, 3)) + p['excite.bias']
+    return x + f * sigmoid(z)[..., None, None]
+
+
+def asr_of_se(p, f, x):
+    inside = {k.removeprefix('gate.'): v for k, v in p.items()}
+    gate = sigmoid(mlp(inside, p['psi'].reshape(1, -1)))
+    return x + f * gate[..., None, None]
+
+
+def asr_of_stepnet(p, f, x):
+    residual, state = p['psi'][..., 0, 0]
+    u, v = p['gate.weight'].T
+    z = (u * state + v * (state + residual)) / np.sqrt(1 + 1e-5)
+    z = z * p['gate.norm.weight'] + p['gate.norm.bias']
+    gate = sigmoid(p['gate.excite.weight'] * z + p['gate.excite.bias'])
+    return x + f * gate[None, :, None, None]
+
+
 def in_resnet(p, f, x):
     return (1 - max(p['lam'][0], 0)) * x + f
 
@@ -151,6 +171,9 @@ CASES = {
     'FCA': (dict(type='FCA', ratio=4), fca),
     'FCA with bias': (dict(type='FCA', ratio=4, bias=True), fca),
     'SEM': (dict(type='SEM', ratio=4), sem),
+    'IE': (dict(type='IE'), ie),
+    'ASR': (dict(type='ASR', gate=dict(type='SE', ratio=4)), asr_of_se),
+    'ASR of StepNet': (dict(type='ASR', gate='StepNet'), asr_of_stepnet),
     'InResNet': (dict(type='InResNet'), in_resnet),
     'LambdaInResNet': (dict(type='LambdaInResNet'), lambda_in_resnet),
     'SGE': (dict(type='SGE', groups=4), sge),
