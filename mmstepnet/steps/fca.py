@@ -16,24 +16,25 @@ TOP16 = ((0, 0), (0, 1), (6, 0), (0, 5), (0, 2), (1, 0), (1, 2), (4, 0),
          (5, 0), (1, 6), (3, 0), (0, 4), (0, 6), (0, 3), (3, 5), (2, 2))
 
 
-def cosine_basis(frequency: int, size: int) -> Tensor:
-    """Orthonormal basis function of the discrete cosine transform.
+def cosine_basis(frequencies: Sequence[int], size: int) -> Tensor:
+    """Orthonormal basis functions of the discrete cosine transform.
 
     Args:
-        frequency (int): Frequency k.
+        frequencies (Sequence[int]): Frequencies k.
         size (int): Number of points P.
 
     Returns:
         Tensor: ``cos(pi k (p + 0.5) / P) / sqrt(P)``, times ``sqrt(2)`` for
-        k > 0, (P,), float64.
+        k > 0, (len(frequencies), P), float64.
 
     Example:
-        >>> cosine_basis(0, 4)
-        tensor([0.5000, 0.5000, 0.5000, 0.5000], dtype=torch.float64)
+        >>> cosine_basis([0], 4)
+        tensor([[0.5000, 0.5000, 0.5000, 0.5000]], dtype=torch.float64)
     """
+    k = torch.tensor(frequencies, dtype=torch.float64)[:, None]
     points = torch.arange(size, dtype=torch.float64) + 0.5
-    scale = math.sqrt((2 if frequency else 1) / size)
-    return (points * (math.pi * frequency / size)).cos() * scale
+    scale = torch.where(k > 0, 2., 1.).div(size).sqrt()
+    return (k * points * (math.pi / size)).cos() * scale
 
 
 @MODELS.register_module()
@@ -98,10 +99,10 @@ class FCA(Step):
                              f'in_channels={in_channels}, got {len(pairs)} '
                              'frequencies')
         self.size = size
-        basis = torch.stack([
-            torch.outer(*(cosine_basis(k * (size // 7), size) for k in pair))
-            for pair in pairs
-        ])
+        heights, widths = (
+            cosine_basis([k * (size // 7) for k in axis], size)
+            for axis in zip(*pairs))
+        basis = heights[:, :, None] * widths[:, None, :]
         self.register_buffer('basis', basis.float(), persistent=False)
         self.excite = BottleneckMLP(in_channels, ratio, bias)
 

@@ -1,0 +1,5 @@
+# Copyright (c) mmstepnet contributors. All rights reserved.
+# Ablation: the adaptor sees the coarse next state only.
+_base_ = './resnet164_stepnet_1xb128_cifar100.py'
+
+model = dict(backbone=dict(step=dict(inputs='next')))

@@ -1,0 +1,8 @@
+# Copyright (c) mmstepnet contributors. All rights reserved.
+_base_ = './resnet29_plain_1xb64_cifar10-mini.py'
+
+model = dict(backbone=dict(step=dict(type='mmstepnet.SRM')))
+
+# No weight decay on the parameters of the module.
+optim_wrapper = dict(
+    paramwise_cfg=dict(custom_keys={'.step.': dict(decay_mult=0.)}))

@@ -1,0 +1,4 @@
+# Copyright (c) mmstepnet contributors. All rights reserved.
+_base_ = './resnet34_plain_8xb32_in1k.py'
+
+model = dict(backbone=dict(step=dict(type='mmstepnet.CBAM')))
