@@ -49,6 +49,11 @@ class TNSHook(Hook):
         out_file (str): Name of the file of JSON lines in the work directory.
             Defaults to ``'tns.jsonl'``.
 
+    Attributes:
+        description (str): What is measured and how.
+        measured (StiffnessAccumulator, optional): The samples of the last
+            measurement.
+
     Raises:
         ValueError: If an argument is out of range.
 
@@ -80,6 +85,8 @@ class TNSHook(Hook):
         self.num_samples = num_samples
         self.surface_interval = surface_interval
         self.out_file = out_file
+        self.description = ''
+        self.measured: Optional[StiffnessAccumulator] = None
         self._recorder: Optional[StiffnessRecorder] = None
         self._accumulator: Optional[StiffnessAccumulator] = None
         self._num_validations = 0
@@ -129,7 +136,8 @@ class TNSHook(Hook):
     def _begin(self, runner: Runner, loop: BaseLoop) -> None:
         recorder = StiffnessRecorder(runner.model, self.blocks)
         is_any = any(recorder.stages.values())
-        self._say(runner, f'TNSHook: {recorder.describe()}',
+        self.description, self.measured = recorder.describe(), None
+        self._say(runner, f'TNSHook: {self.description}',
                   logging.INFO if is_any else logging.WARNING)
         if is_any:
             self._samples = SampleTracker(len(loop.dataloader.dataset))
@@ -178,6 +186,7 @@ class TNSHook(Hook):
         if accumulator is None:
             return
         accumulator.synchronize()
+        self.measured = accumulator
         report = accumulator.compute(self.dt)
         runner.logger.info(report.summary())
         # RuntimeInfoHook has copied the metrics to the message hub already.

@@ -2,12 +2,13 @@
 """What is stiff at which degree (M1, M2): on a grid, and as step functions."""
 from typing import Callable, NamedTuple, Optional, Sequence, Union
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from .functional import StageSizes, excess
 
-Grid = Union[Tensor, Sequence[float]]
+Grid = Union[Tensor, np.ndarray, Sequence[float]]
 
 
 def delta(nsi: Tensor,

@@ -1,5 +1,5 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
-from typing import NamedTuple, Sequence
+from typing import NamedTuple, Sequence, Union
 
 import numpy as np
 
@@ -13,8 +13,10 @@ class RankCorrelation(NamedTuple):
     num_pairs: int
 
 
-def rank_correlation(x: Sequence[float],
-                     y: Sequence[float]) -> RankCorrelation:
+Numbers = Union[np.ndarray, Sequence[float]]
+
+
+def rank_correlation(x: Numbers, y: Numbers) -> RankCorrelation:
     """Kendall's tau-b and Spearman's rho of two lists of numbers.
 
     Args:

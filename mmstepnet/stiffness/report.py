@@ -31,6 +31,16 @@ def column_of(dt: str) -> int:
     return QUANTITIES.index(dt)
 
 
+def plain(value: Any) -> Any:
+    """Named tuples as dictionaries, and None for NaN, as JSON needs it."""
+    if hasattr(value, '_asdict'):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return None if is_nan else value
+
+
 class BlockStatistics(NamedTuple):
     """Mean and standard deviation over samples of one block's numbers."""
     nsi: float
@@ -124,15 +134,6 @@ class StiffnessReport:
 
     def to_dict(self) -> dict:
         """The report as JSON takes it, with None for NaN."""
-
-        def plain(value: Any) -> Any:
-            if hasattr(value, '_asdict'):
-                value = value._asdict()
-            if isinstance(value, dict):
-                return {key: plain(item) for key, item in value.items()}
-            is_nan = isinstance(value, float) and math.isnan(value)
-            return None if is_nan else value
-
         return plain({f.name: getattr(self, f.name) for f in fields(self)})
 
     def summary(self) -> str:
