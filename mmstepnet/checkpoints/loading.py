@@ -86,8 +86,8 @@ def _read(path: str) -> object:
         return torch.load(path, map_location='cpu', weights_only=True)
 
 
-def load_weights(checkpoint: str) -> Dict[str, Tensor]:
-    """Load the weights of a checkpoint and nothing that could run code.
+def read_checkpoint(checkpoint: str) -> object:
+    """Read a checkpoint without running code that it may hold.
 
     Args:
         checkpoint (str): A file (``.pth``, ``.th``, ``.safetensors``, ...),
@@ -95,13 +95,38 @@ def load_weights(checkpoint: str) -> Dict[str, Tensor]:
             ``open-mmlab://resnet50_caffe``.
 
     Returns:
+        object: What the file holds, tensors on the CPU.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is damaged or holds objects that are neither
+            weights nor plain data.
+    """
+    path = _download(checkpoint) if '://' in checkpoint else checkpoint
+    if not osp.isfile(path):
+        raise FileNotFoundError(f'no checkpoint at {checkpoint!r}.')
+    try:
+        return _read(path)
+    except ImportError as error:
+        raise ValueError(f'the checkpoint {checkpoint!r} needs the package '
+                         f'safetensors: {error}.') from error
+    except Exception as error:
+        raise ValueError(_why_unreadable(checkpoint, path, error)) from error
+
+
+def load_weights(checkpoint: str) -> Dict[str, Tensor]:
+    """Load the weights of a checkpoint and nothing that could run code.
+
+    Args:
+        checkpoint (str): As in :func:`read_checkpoint`.
+
+    Returns:
         dict[str, Tensor]: The weights on the CPU, under the names in the
         file.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is damaged, holds no weights, or holds
-            objects that aren't plain data.
+        ValueError: If the file can't be read or holds no weights.
 
     Example:
         >>> import tempfile
@@ -110,16 +135,7 @@ def load_weights(checkpoint: str) -> Dict[str, Tensor]:
         ...     load_weights(file.name)
         {'a': tensor([1., 1.])}
     """
-    path = _download(checkpoint) if '://' in checkpoint else checkpoint
-    if not osp.isfile(path):
-        raise FileNotFoundError(f'no checkpoint at {checkpoint!r}.')
-    try:
-        weights = _read(path)
-    except ImportError as error:
-        raise ValueError(f'the checkpoint {checkpoint!r} needs the package '
-                         f'safetensors: {error}.') from error
-    except Exception as error:
-        raise ValueError(_why_unreadable(checkpoint, path, error)) from error
+    weights = read_checkpoint(checkpoint)
     for key in WEIGHT_KEYS:
         if isinstance(weights, dict) and isinstance(weights.get(key), dict):
             weights = weights[key]
