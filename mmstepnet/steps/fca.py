@@ -33,7 +33,7 @@ def cosine_basis(frequencies: Sequence[int], size: int) -> Tensor:
     """
     k = torch.tensor(frequencies, dtype=torch.float64)[:, None]
     points = torch.arange(size, dtype=torch.float64) + 0.5
-    scale = torch.where(k > 0, 2., 1.).div(size).sqrt()
+    scale = (1 + k.sign()).div(size).sqrt()
     return (k * points * (math.pi / size)).cos() * scale
 
 
