@@ -1,0 +1,4 @@
+# Copyright (c) mmstepnet contributors. All rights reserved.
+_base_ = './preact110_plain_1xb128_cifar100.py'
+
+model = dict(backbone=dict(step=dict(type='mmstepnet.InResNet')))
