@@ -36,6 +36,10 @@ def parse_args():
         help='seconds that a window is shown')
     parser.add_argument(
         '--tta', action='store_true', help='use test-time augmentation')
+    parser.add_argument(
+        '--tns',
+        action='store_true',
+        help='measure the total neural stiffness of the network too')
     add_run_arguments(parser)
     return parser.parse_args()
 
@@ -97,6 +101,10 @@ def apply_args(cfg, args):
         paint_results(cfg, args)
     if args.tta:
         use_tta(cfg)
+    if args.tns:
+        hooks = cfg.get('custom_hooks') or []
+        if not any(hook['type'] == 'mmstepnet.TNSHook' for hook in hooks):
+            cfg.custom_hooks = hooks + [dict(type='mmstepnet.TNSHook')]
     set_dataloader_defaults(cfg, args, 'test')
 
 
