@@ -4,8 +4,10 @@
 _base_ = './faster_rcnn_r50_stepnet_coco.py'
 
 data_root = 'data/custom/'
-train_ann, train_img = 'annotations/train.json', 'train/'
-val_ann, val_img = 'annotations/val.json', 'val/'
+train_ann = 'annotations/train.json'
+train_img = 'train/'
+val_ann = 'annotations/val.json'
+val_img = 'val/'
 
 # Names of the categories as in the annotation files and in their order; some
 # may be left out. A single class needs its comma: ('cell', ).

@@ -9,6 +9,8 @@ from mmengine.config import Config
 from mmengine.hub import get_config
 from mmengine.registry import MODELS, DefaultScope
 
+import mmstepnet  # noqa: F401  before MMDetection, in every process
+
 REPO = Path(__file__).parents[2]
 CONFIGS = REPO / 'configs'
 #: All configs that a user runs, by their path below ``configs``.

@@ -62,7 +62,6 @@ def small(cfg, ann_files, images):
     cfg.model.train_cfg.rpn_proposal.update(nms_pre=100, max_per_img=50)
     cfg.model.train_cfg.rcnn.sampler.num = 32
     cfg.model.test_cfg.rpn.update(nms_pre=50, max_per_img=20)
-    cfg.model.test_cfg.rcnn.score_thr = -1
     for split in ('train', 'val', 'test'):
         dataloader = cfg[f'{split}_dataloader']
         dataloader.update(num_workers=0, persistent_workers=False)
@@ -112,6 +111,7 @@ def test_trains_and_validates(hard_images, pretrained, step, tmp_path):
     cfg = small(
         load(f'faster_rcnn_r{depth}_{step}_coco.py'), ann_files, images)
     cfg.model.backbone.init_cfg.checkpoint = checkpoint
+    cfg.model.test_cfg.rcnn.score_thr = -1
     cfg.train_dataloader.dataset.filter_cfg = None
     cfg.train_cfg.max_epochs = 1
     cfg.default_hooks.logger.interval = 1
@@ -138,3 +138,32 @@ def test_trains_and_validates(hard_images, pretrained, step, tmp_path):
     assert hub.get_scalar('val/coco/bbox_mAP').current() >= 0
     assert hub.get_scalar('val/tns/total').current() > 0
     assert len((tmp_path / 'tns.jsonl').read_text().splitlines()) == 1
+
+
+def measure(rank, world_size, root, work_dir):
+    """Metrics of a validation run over the 39 images."""
+    from mmengine.runner import Runner
+    cfg = load(
+        'faster_rcnn_r50_stepnet_coco.py', **{
+            'randomness.seed': 0,
+            'experiment_name': f'{world_size}_processes',
+            'work_dir': work_dir
+        })
+    cfg = small(cfg, root, root / 'images')
+    cfg.model.backbone.update(init_cfg=None, zero_init_residual=False)
+    runner = Runner.from_cfg(cfg)
+    runner.model.init_weights()
+    return dict(runner.val())
+
+
+@pytest.mark.ddp
+def test_stiffness_on_two_processes(test_data, gloo_pool, tmp_path):
+    args = test_data / 'coco_mini', str(tmp_path)
+    alone = measure(0, 1, *args)
+    alone_file, = (tmp_path / 'tns.jsonl').read_text().splitlines()
+    assert json.loads(alone_file)['total']['num_samples'] == 39
+    names = [name for name in alone if name.startswith(('tns/', 'nsi/'))]
+    assert alone['tns/total'] > 0 and len(names) > 12
+    for shared in gloo_pool.run(measure, *args):
+        for name in names:
+            assert shared[name] == pytest.approx(alone[name], rel=1e-6), name
