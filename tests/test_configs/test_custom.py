@@ -108,16 +108,16 @@ def test_one_class_trains_and_validates(edit, white_cells, tmp_path):
 
 @pytest.mark.slow
 def test_classes_as_a_string_get_one_sentence(edit, white_cells, tmp_path):
-    run = subprocess.run(
-        [
-            sys.executable, REPO / 'tools' / 'train.py',
-            edit(classes='WBC', **white_cells), '--cfg-options',
-            'model.backbone.init_cfg=None'
-        ],
-        cwd=tmp_path,
-        env=dict(PYTHONPATH=str(REPO), CUDA_VISIBLE_DEVICES='-1'),
-        capture_output=True,
-        text=True)
+    run = subprocess.run([
+        sys.executable, REPO / 'tools' / 'train.py',
+        edit(classes='WBC', **white_cells), '--cfg-options',
+        'model.backbone.init_cfg=None'
+    ],
+                         cwd=tmp_path,
+                         env=dict(
+                             PYTHONPATH=str(REPO), CUDA_VISIBLE_DEVICES='-1'),
+                         capture_output=True,
+                         text=True)
     assert run.returncode != 0
     assert 'Traceback' not in run.stderr
     last = run.stderr.strip().splitlines()[-1]
