@@ -64,7 +64,13 @@ def map_pieces(function: Callable[[Any], Any],
             'already',
             logger=logger)
     mine = todo[get_rank()::get_world_size()]
-    results.update(_work(function, mine, read, folder, logger))
+    try:
+        results.update(_work(function, mine, read, folder, logger))
+    except KeyboardInterrupt:
+        print_log(
+            f'stopped; the same run goes on from what is in {folder}',
+            logger=logger)
+        raise
     for others in all_gather_object(results):
         results.update(others)
     return [results[i] for i in range(num_pieces)]

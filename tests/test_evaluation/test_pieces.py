@@ -18,7 +18,7 @@ def test_results_in_order(tmp_path):
     assert map_pieces(square, 7, str(tmp_path), settings={}) == EXPECTED
 
 
-def test_a_stopped_run_goes_on(tmp_path):
+def test_a_stopped_run_goes_on(tmp_path, capsys):
     calls = []
 
     def stop_at_four(i):
@@ -32,7 +32,8 @@ def test_a_stopped_run_goes_on(tmp_path):
         return square(i)
 
     with pytest.raises(KeyboardInterrupt):
-        map_pieces(stop_at_four, 7, str(tmp_path), settings={})
+        map_pieces(stop_at_four, 7, str(tmp_path), settings={}, logger=None)
+    assert 'the same run goes on from what is in' in capsys.readouterr().out
     assert calls == [0, 1, 2, 3]
     assert map_pieces(remember, 7, str(tmp_path), settings={}) == EXPECTED
     assert calls == list(range(7))
