@@ -88,7 +88,7 @@ def test_table_4(data, inputs):
 @pytest.mark.parametrize('name', [
     'cifar10/resnet164_srm_1xb128_cifar10.py',
     'imagenet/resnet50_srm_8xb32_in1k.py',
-    'cifar10_mini/resnet29_srm_1xb64_cifar10-mini.py'
+    'cifar10_mini/resnet20-basic_srm_1xb64_cifar10-mini.py'
 ])
 def test_no_weight_decay_on_srm(name):
     cfg = load(name)
@@ -120,17 +120,21 @@ def test_vit(data, classes):
 
 
 @pytest.mark.parametrize('row', ROWS)
-def test_mini_rows_differ_in_depth_and_data_only(row):
-    mini = config('cifar10_mini', row, 'resnet29', '1xb64')
+def test_mini_rows_differ_in_size_and_data_only(row):
+    mini = config('cifar10_mini', row, 'resnet20-basic', '1xb64')
     paper = config('cifar10', row)
-    assert mini.model.backbone.pop('depth') == 29
+    assert mini.model.backbone.pop('depth') == 20
+    assert mini.model.backbone.pop('block') == 'basic'
+    assert mini.model.backbone.pop('shortcut') == 'pad'
+    assert mini.model.head.pop('in_channels') == 64
     assert paper.model.backbone.pop('depth') == 164
+    assert paper.model.head.pop('in_channels') == 256
     assert mini.model.to_dict() == paper.model.to_dict()
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f'no test data at {DATA}')
 def test_plain_folders():
-    cfg = config('cifar10_mini', 'stepnet', 'resnet29', '1xb64')
+    cfg = config('cifar10_mini', 'stepnet', 'resnet20-basic', '1xb64')
     with DefaultScope.overwrite_default_scope('mmpretrain'):
         for loader, size in ((cfg.train_dataloader, 5000), (cfg.val_dataloader,
                                                             2000)):

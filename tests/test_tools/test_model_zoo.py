@@ -43,7 +43,7 @@ def test_table_of_backbones_and_steps(run_tool, capsys):
 def test_table_of_configs(run_tool, workspace):
     result = run_tool(
         'model_zoo', CONFIGS / 'imagenet/resnet34_stepnet_8xb32_in1k.py',
-        CONFIGS / 'cifar10_mini/resnet29_iebn_1xb64_cifar10-mini.py',
+        CONFIGS / 'cifar10_mini/resnet20-basic_iebn_1xb64_cifar10-mini.py',
         '--shape', '32', '64', '--repeats', '1', '--format', 'csv', '--out',
         'zoo.csv')
     assert result.code == 0, result.code

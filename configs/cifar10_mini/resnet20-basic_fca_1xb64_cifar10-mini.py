@@ -1,5 +1,5 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
-_base_ = './resnet29_plain_1xb64_cifar10-mini.py'
+_base_ = './resnet20-basic_plain_1xb64_cifar10-mini.py'
 
 # Biases give the paper's parameter count; the authors' code has none. The
 # sizes are the multiples of 7 next below the maps of the three stages.
