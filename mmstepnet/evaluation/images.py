@@ -1,5 +1,5 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 import torch
 from torch import Tensor
@@ -55,7 +55,7 @@ class PixelBatches:
     def __init__(self,
                  dataset: Any,
                  batch_size: int,
-                 num_images: int = None,
+                 num_images: Optional[int] = None,
                  num_workers: int = 0) -> None:
         total = len(dataset)
         number = total if num_images is None else num_images

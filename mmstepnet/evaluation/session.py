@@ -172,7 +172,7 @@ def open_evaluation(args: argparse.Namespace) -> Evaluation:
         check_checkpoint(path, 'the argument "checkpoint"')
     cfg = load_config(args)
     cfg.load_from = None
-    settings = dict(
+    settings: Dict[str, Any] = dict(
         model=_digest((cfg.model, cfg.get('data_preprocessor'))),
         dataset=_digest(cfg.test_dataloader.dataset))
     runner = build_runner(cfg, 'test')

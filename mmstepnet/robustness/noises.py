@@ -10,7 +10,7 @@ from typing import Callable, Dict, Optional, Sequence, Tuple
 import torch
 from torch import Tensor
 
-from .seeds import draw
+from .seeds import draw, each
 
 Generators = Optional[Sequence[torch.Generator]]
 
@@ -41,11 +41,9 @@ def shot_noise(images: Tensor,
                photons: float,
                generators: Generators = None) -> Tensor:
     """Replace every value by a count of photons, Poisson distributed."""
-    if generators is None:
-        generators = [None] * len(images)
     counts = [
         torch.poisson(image.cpu() * photons, generator=generator)
-        for image, generator in zip(images, generators)
+        for image, generator in zip(images, each(generators, images))
     ]
     return torch.stack(counts).to(images) / photons
 

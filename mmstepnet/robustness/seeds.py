@@ -46,7 +46,11 @@ def draw(sample: Callable[..., Tensor],
         Tensor: Numbers of the dtype and on the device of the images.
     """
     shape = images.shape[1:]
-    if generators is None:
-        generators = [None] * len(images)
-    numbers = [sample(shape, generator=g) for g in generators]
+    numbers = [sample(shape, generator=g) for g in each(generators, images)]
     return torch.stack(numbers).to(images)
+
+
+def each(generators: Optional[Sequence[torch.Generator]],
+         images: Tensor) -> Sequence[Optional[torch.Generator]]:
+    """The generator of each image, None for the global one."""
+    return [None] * len(images) if generators is None else generators

@@ -105,7 +105,7 @@ class InResNet(Step):
         """
         if self.kind == 'sigmoid':
             return self.lam.sigmoid().to(identity.dtype)
-        lam = self.lam
+        lam: Tensor = self.lam
         if self.kind == 'gating':
             weight = self.weight.to(identity.dtype)[None, :, None, None]
             lam = F.conv2d(identity, weight) + lam
