@@ -5,9 +5,10 @@ from .features import (feature_variance, find_blocks, frequencies,
                        log_amplitude, reduce_blocks)
 from .hessian import HessianProduct, Ritz, lanczos
 from .landscape import attack_surface, filter_normalized_direction, moved
-from .measures import (Subject, measure_attack_surface, measure_damping,
+from .measures import (measure_attack_surface, measure_damping,
                        measure_features, measure_hessian, measure_stiffness,
                        measure_weight_surface)
+from .subject import Subject
 from .trajectory import PolarPoint, polar_trajectory
 
 __all__ = [

@@ -5,96 +5,21 @@ Each is shared by the processes of the default group, logs its progress, keeps
 what is done in ``folder`` and goes on there after a stop; each gives a
 dictionary that JSON takes, the same in every process.
 """
-from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmstepnet.evaluation import (PixelBatch, PixelBatches, PixelClassifier,
-                                  map_pieces)
+from mmstepnet.evaluation import PixelBatch, map_pieces
 from mmstepnet.robustness import image_generators
-from mmstepnet.robustness.attacks import Loss
 from mmstepnet.stiffness import StiffnessAccumulator, StiffnessRecorder
 from .damping import block_damping
 from .features import (feature_variance, find_blocks, frequencies,
                        log_amplitude, reduce_blocks)
 from .hessian import HessianProduct, lanczos
 from .landscape import attack_surface, filter_normalized_direction, moved
-
-
-@dataclass
-class Subject:
-    """What is analysed, and where the parts of the result are kept.
-
-    Attributes:
-        classifier (PixelClassifier): The classifier, in eval mode.
-        batches (PixelBatches): The images.
-        folder (str): Folder of the partial results.
-        settings (dict): What tells this subject from others, such as the
-            checkpoint.
-        seed (int): Seed of random directions and vectors.
-        device (torch.device): Device of the classifier.
-    """
-    classifier: PixelClassifier
-    batches: PixelBatches
-    folder: str
-    settings: Dict[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    device: torch.device = torch.device('cpu')
-
-    def map_batches(self, function: Callable[[PixelBatch], Any],
-                    **settings: Any) -> List[Any]:
-        """Apply a function to every batch, see ``map_pieces``."""
-        return map_pieces(
-            lambda batch: function(batch.to(self.device)),
-            len(self.batches),
-            self.folder,
-            settings=self.all_settings(**settings),
-            read=self.batches.read)
-
-    def all_settings(self, **settings: Any) -> Dict[str, Any]:
-        """What a partial result depends on."""
-        return dict(
-            self.settings,
-            seed=self.seed,
-            num_images=self.batches.num_images,
-            **settings)
-
-    def generator(self, number: int) -> torch.Generator:
-        """The ``number``-th generator of this seed, on the CPU."""
-        return image_generators(self.seed, [number])[0]
-
-    def loss(self, labels: Tensor, reduction: str = 'none') -> Loss:
-        """Cross-entropy as a function of the images."""
-        return lambda images: F.cross_entropy(
-            self.classifier(images), labels, reduction=reduction)
-
-
-def _means(parts: Sequence[Dict[str, Any]], number: int) -> Dict[str, Any]:
-    """Means and standard errors by block from sums and sums of squares."""
-    results = {}
-    for name in parts[0]:
-        total, squares = (
-            torch.tensor([part[name][i] for part in parts],
-                         dtype=torch.float64).sum(0) for i in range(2))
-        mean = total / number
-        variance = (squares / number - mean.square()).clamp(min=0)
-        results[name] = dict(
-            mean=mean.tolist(),
-            stderr=(variance / max(number - 1, 1)).sqrt().tolist())
-    return results
-
-
-def _sums(values: Dict[str, Tensor]) -> Dict[str, Any]:
-    return {
-        name: [
-            value.double().sum(0).tolist(),
-            value.double().square().sum(0).tolist()
-        ]
-        for name, value in values.items()
-    }
+from .subject import Subject, image_means, image_sums
 
 
 def measure_features(subject: Subject,
@@ -123,11 +48,11 @@ def measure_features(subject: Subject,
 
         values = reduce_blocks(blocks, reduce,
                                lambda: classifier(batch.images))
-        return dict(sums=_sums(values), frequencies=ticks)
+        return dict(sums=image_sums(values), frequencies=ticks)
 
     parts = subject.map_batches(measure, pattern=pattern)
-    means = _means([part['sums'] for part in parts],
-                   subject.batches.num_images)
+    means = image_means([part['sums'] for part in parts],
+                        subject.batches.num_images)
     return dict(
         frequencies=parts[0]['frequencies'],
         amplitude={
@@ -155,10 +80,10 @@ def measure_damping(subject: Subject) -> Dict[str, Any]:
     Returns:
         dict: Mean and standard error over images by block.
     """
-    parts = subject.map_batches(lambda batch: _sums(
+    parts = subject.map_batches(lambda batch: image_sums(
         block_damping(subject.classifier.model.backbone, lambda: subject.
                       classifier(batch.images))))
-    return dict(damping=_means(parts, subject.batches.num_images))
+    return dict(damping=image_means(parts, subject.batches.num_images))
 
 
 def measure_stiffness(subject: Subject, dt: str = 'own') -> Dict[str, Any]:
@@ -241,11 +166,7 @@ def measure_hessian(subject: Subject,
             weights=ritz.weights.tolist())
 
     parts = subject.map_batches(
-        measure,
-        num_top=num_top,
-        max_steps=max_steps,
-        tol=tol,
-        batch_size=len(subject.batches.indices[0]))
+        measure, num_top=num_top, max_steps=max_steps, tol=tol)
     largest = torch.tensor([part['top'][0] for part in parts],
                            dtype=torch.float64)
     spread = largest.std(correction=min(len(largest) - 1, 1)).item()

@@ -65,6 +65,7 @@ class PixelBatches:
         if batch_size < 1:
             raise ValueError(f'batch_size must be positive, got {batch_size}')
         self.dataset = dataset
+        self.batch_size = batch_size
         self.num_workers = num_workers
         indices = [i * total // number for i in range(number)]
         self.indices = [
@@ -75,6 +76,11 @@ class PixelBatches:
     def num_images(self) -> int:
         """Number of images in all batches."""
         return sum(map(len, self.indices))
+
+    @property
+    def settings(self) -> Dict[str, int]:
+        """What tells these batches from others of the dataset."""
+        return dict(num_images=self.num_images, batch_size=self.batch_size)
 
     def __len__(self) -> int:
         return len(self.indices)

@@ -110,7 +110,7 @@ def evaluate_robustness(classifier: nn.Module,
             settings or {},
             seed=seed,
             cases=[repr(case) for case in cases],
-            num_images=batches.num_images),
+            **batches.settings),
         read=batches.read)
     return [summarize(case, parts, batches.num_images) for case in cases]
 

@@ -29,6 +29,7 @@ def test_batches_by_number(num_workers):
 def test_subset_is_spread_over_the_dataset():
     batches = PixelBatches(dataset(10), 2, num_images=5)
     assert batches.indices == [[0, 2], [4, 6], [8]]
+    assert batches.settings == dict(num_images=5, batch_size=2)
 
 
 @pytest.mark.parametrize('kwargs, message', [

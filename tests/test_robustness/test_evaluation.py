@@ -71,6 +71,9 @@ def test_another_evaluation_in_the_same_folder_is_refused(tmp_path):
     assert evaluate(tmp_path) == first
     with pytest.raises(ValueError, match='other settings: seed=0'):
         evaluate(tmp_path, seed=1)
+    # as many batches, but others
+    with pytest.raises(ValueError, match=r'batch_size=5 \(now 4\)'):
+        evaluate(tmp_path, batch_size=4)
     with pytest.raises(ValueError, match='other settings: cases='):
         evaluate(tmp_path, cases=[clean_case()])
     with pytest.raises(ValueError, match='3 steps of 2/255'):
