@@ -11,7 +11,7 @@ _base_ = [
 data_root = 'data/cifar10_mini/'
 classes = ('airplane', 'automobile', 'bird', 'cat', 'deer', 'dog', 'frog',
            'horse', 'ship', 'truck')
-max_epochs = 6
+max_epochs = 4
 
 model = dict(backbone=dict(depth=29))
 
