@@ -7,14 +7,14 @@ from typing import Any, Callable, Dict, List, Optional
 import torch
 from torch import Tensor, nn
 
-from mmstepnet.stiffness import find_blocks as find_residual_blocks
+from mmstepnet.stiffness import find_blocks
 
 #: Name of a block and its map (N, C, H, W) to numbers (N, ...).
 Reduce = Callable[[str, Tensor], Tensor]
 
 
-def find_blocks(backbone: nn.Module,
-                pattern: Optional[str] = None) -> Dict[str, nn.Module]:
+def blocks_by_name(backbone: nn.Module,
+                   pattern: Optional[str] = None) -> Dict[str, nn.Module]:
     """The blocks of a backbone in their order.
 
     Args:
@@ -31,12 +31,12 @@ def find_blocks(backbone: nn.Module,
 
     Example:
         >>> from mmstepnet.backbones import CIFARResNet
-        >>> list(find_blocks(CIFARResNet(8, block='basic')))
+        >>> list(blocks_by_name(CIFARResNet(8, block='basic')))
         ['layer1.0', 'layer2.0', 'layer3.0']
     """
     modules = dict(backbone.named_modules())
     if pattern is None:
-        names = [block.name for block in find_residual_blocks(backbone)]
+        names = [block.name for block in find_blocks(backbone)]
     else:
         names = [name for name in modules if re.fullmatch(pattern, name)]
     if not names:

@@ -15,7 +15,7 @@ from mmstepnet.evaluation import PixelBatch, map_pieces
 from mmstepnet.robustness import image_generators
 from mmstepnet.stiffness import StiffnessAccumulator, StiffnessRecorder
 from .damping import block_damping
-from .features import (feature_variance, find_blocks, frequencies,
+from .features import (blocks_by_name, feature_variance, frequencies,
                        log_amplitude, reduce_blocks)
 from .hessian import HessianProduct, lanczos
 from .landscape import attack_surface, filter_normalized_direction, moved
@@ -36,7 +36,7 @@ def measure_features(subject: Subject,
         over images by block, and the ``frequencies`` of each block.
     """
     classifier = subject.classifier
-    blocks = find_blocks(classifier.model.backbone, pattern)
+    blocks = blocks_by_name(classifier.model.backbone, pattern)
 
     def measure(batch: PixelBatch) -> Dict[str, Any]:
         ticks: Dict[str, List[float]] = {}

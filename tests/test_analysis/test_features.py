@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from mmstepnet.analysis import (feature_variance, find_blocks, frequencies,
+from mmstepnet.analysis import (blocks_by_name, feature_variance, frequencies,
                                 log_amplitude, reduce_blocks)
 from mmstepnet.analysis.features import as_map
 from mmstepnet.backbones import CIFARResNet
@@ -87,20 +87,20 @@ def test_tokens_become_a_map():
 def test_blocks_by_default_and_by_name():
     model = CIFARResNet(20, block='basic')
     names = [f'layer{i}.{j}' for i in (1, 2, 3) for j in range(3)]
-    assert list(find_blocks(model)) == names
-    assert list(find_blocks(model,
-                            r'layer\d')) == ['layer1', 'layer2', 'layer3']
+    assert list(blocks_by_name(model)) == names
+    assert list(blocks_by_name(model,
+                               r'layer\d')) == ['layer1', 'layer2', 'layer3']
     with pytest.raises(ValueError, match="names match 'stage'.* got none"):
-        find_blocks(model, 'stage')
+        blocks_by_name(model, 'stage')
     with pytest.raises(ValueError, match='expected residual blocks in Conv2d'):
-        find_blocks(nn.Conv2d(1, 1, 1))
+        blocks_by_name(nn.Conv2d(1, 1, 1))
 
 
 def test_blocks_put_out_what_is_measured():
     model = CIFARResNet(14, block='basic', base_channels=4).eval()
     images = torch.rand(2, 3, 8, 8)
     means = reduce_blocks(
-        find_blocks(model), lambda name, maps: maps.mean((1, 2, 3)),
+        blocks_by_name(model), lambda name, maps: maps.mean((1, 2, 3)),
         lambda: model(images))
     torch.testing.assert_close(means['layer3.1'],
                                model(images)[0].mean((1, 2, 3)))
@@ -114,7 +114,7 @@ def test_hooks_are_gone_after_an_error():
     def fail():
         raise RuntimeError('no')
 
-    blocks = find_blocks(model, r'layer1\.0')
+    blocks = blocks_by_name(model, r'layer1\.0')
     with pytest.raises(RuntimeError, match='no'):
         reduce_blocks(blocks, lambda name, maps: maps, fail)
     assert not model.layer1[0]._forward_hooks
