@@ -9,7 +9,7 @@ from mmengine.registry import MODELS, DefaultScope
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from mmstepnet.backbones import ResNet, ResNetV1d
-from mmstepnet.steps import StepNet, Unit
+from mmstepnet.steps import StepNet, Unit, available_steps, step_class
 
 STEPS = dict(
     plain=None,
@@ -321,15 +321,19 @@ def test_names_are_the_same_in_every_scope(step):
 
 
 @pytest.mark.mmdet
-@pytest.mark.parametrize('name', ['SE', 'ECA', 'SGE'])
+@pytest.mark.parametrize('name', [
+    name for name in available_steps()
+    if name != 'Unit' and not step_class(name).needs_identity
+])
 def test_plugin_of_a_stock_resnet(name):
     backbones = pytest.importorskip('mmdet.models.backbones')
+    step = STEPS.get(name, dict(type=f'mmstepnet.{name}'))
     plugin = dict(
-        cfg=dict(STEPS[name], type=f'mmstepnet.{name}'),
+        cfg=dict(step),
         stages=(True, True, True, True),
         position='after_conv3')
     stock = backbones.ResNet(50, base_channels=16, plugins=[plugin])
-    ours = ResNet(50, base_channels=16, step=STEPS[name])
+    ours = ResNet(50, base_channels=16, step=step)
     for model in (stock, ours):
         model.eval()
     ours.load_state_dict(stock.state_dict())
