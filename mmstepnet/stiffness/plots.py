@@ -248,25 +248,22 @@ def draw_step_correlations(networks: Sequence[NetworkStiffness]) -> Any:
 
 def _draw_step_sizes(ax: Any, network: NetworkStiffness) -> List[Any]:
     blocks = list(network.report().blocks.values())
-    places = range(1, len(blocks) + 1)
-    nsi, = ax.plot(
-        places, [b.nsi for b in blocks],
-        'o-',
-        markersize=3,
-        color=COLORS[0],
-        label='NSI')
-    ax.set_ylabel('mean NSI')
-    ax.set_ylim(bottom=0)
     other = ax.twinx()
-    step, = other.plot(
-        places, [b.step_size for b in blocks],
-        's--',
-        markersize=3,
-        color=COLORS[1],
-        label='step size')
-    other.set_ylabel('mean step size')
-    other.set_ylim(bottom=0)
-    return [nsi, step]
+    lines = []
+    for axis, name, marker, values in ((ax, 'NSI', 'o', [
+            b.nsi for b in blocks
+    ]), (other, 'step size', 's', [b.step_size for b in blocks])):
+        lines += axis.plot(
+            range(1,
+                  len(values) + 1),
+            values,
+            marker=marker,
+            markersize=3,
+            label=name,
+            **style(len(lines)))
+        axis.set_ylabel(f'mean {name}')
+        axis.set_ylim(0, 1.1 * max(values, default=1))
+    return lines
 
 
 def _draw_correlation(ax: Any, correlations: Dict[str,

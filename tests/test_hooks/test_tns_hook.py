@@ -35,7 +35,7 @@ def make_runner(work_dir,
     loader = dict(
         batch_size=batch_size,
         num_workers=0,
-        sampler=dict(type='DefaultSampler', shuffle=False),
+        sampler=dict(type='DefaultSampler', shuffle=False, round_up=size > 0),
         dataset=KnownDataset(size, broken),
         collate_fn=dict(type='pseudo_collate'))
     if epochs:
@@ -342,3 +342,9 @@ def test_foreign_network(tmp_path):
 def test_wrong_arguments(kwargs, sentence):
     with pytest.raises(ValueError, match=sentence):
         TNSHook(**kwargs)
+
+
+def test_empty_validation_set(tmp_path):
+    metrics = make_runner(tmp_path, size=0).val()
+    assert not any('tns' in name for name in metrics)
+    assert 'TNS was not measured: no sample' in logged(tmp_path)

@@ -1,4 +1,7 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -10,8 +13,7 @@ from mmstepnet.stiffness import (delta, delta_function, excess, nsi,
                                  proportion, proportion_function, stage_tns,
                                  staircase_area, tns)
 
-settings.register_profile('fast', max_examples=60, deadline=None)
-settings.load_profile('fast')
+fast = settings(max_examples=60, deadline=None)
 
 
 @st.composite
@@ -52,6 +54,7 @@ def test_stages_add_up_to_no_more_than_their_sum():
     assert tns(row, (2, 2)).item() == 2.5
 
 
+@fast
 @given(trajectories())
 def test_tns_against_the_grid(case):
     values, sizes = case
@@ -59,6 +62,7 @@ def test_tns_against_the_grid(case):
     assert abs(tns(values, sizes).item() - area) <= bound
 
 
+@fast
 @given(trajectories(samples=3), st.floats(0, 4), st.floats(0, 50))
 def test_shares_against_the_definition(case, m1, m2):
     values, sizes = case
@@ -81,6 +85,7 @@ def test_shares_against_the_definition(case, m1, m2):
             stiff.any(1).mean())
 
 
+@fast
 @given(trajectories(samples=4))
 def test_tns_is_the_integral_of_delta(case):
     values, sizes = case
@@ -94,6 +99,7 @@ def test_tns_is_the_integral_of_delta(case):
         tns(values, sizes).mean().item(), rel=1e-9, abs=1e-9)
 
 
+@fast
 @given(trajectories(), st.randoms())
 def test_order_of_blocks_within_a_stage(case, random):
     values, sizes = case
@@ -107,6 +113,7 @@ def test_order_of_blocks_within_a_stage(case, random):
         tns(values, sizes).item(), rel=1e-12)
 
 
+@fast
 @given(trajectories(), st.floats(1e-3, 1e3))
 def test_tns_scales_with_nsi(case, scale):
     values, sizes = case
@@ -114,6 +121,7 @@ def test_tns_scales_with_nsi(case, scale):
         scale * tns(values, sizes).item(), rel=1e-9, abs=1e-9)
 
 
+@fast
 @given(trajectories(), st.integers(0, 100), st.floats(0, 1e3))
 def test_monotone_in_any_nsi_at_fixed_mean(case, block, rise):
     low, sizes = case
@@ -126,6 +134,7 @@ def test_monotone_in_any_nsi_at_fixed_mean(case, block, rise):
     assert staircase_area(high / mean - 1, high).item() >= before * (1 - 1e-12)
 
 
+@fast
 @given(st.floats(1e-3, 1e3), st.sampled_from([torch.float16, torch.float32]))
 def test_nsi_does_not_depend_on_the_scale(scale, dtype):
     torch.manual_seed(0)
@@ -170,3 +179,14 @@ def test_gradient():
 def test_wrong_input(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
+
+
+def test_needs_nothing_but_torch():
+    code = ('import sys, mmstepnet.stiffness\n'
+            'heavy = ["mmengine", "mmcv", "mmdet", "scipy", "matplotlib"]\n'
+            'print([name for name in heavy if name in sys.modules])')
+    result = subprocess.run([sys.executable, '-c', code],
+                            capture_output=True,
+                            text=True,
+                            check=True)
+    assert result.stdout.strip() == '[]'

@@ -1,6 +1,5 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +9,6 @@ import torchvision
 from PIL import Image
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(
-    os.environ.get('MMSTEPNET_TEST_DATA', ROOT.parent / 'shared' / 'data'))
 
 
 @pytest.fixture
@@ -71,15 +68,14 @@ def test_wrong_use(run, images, args, sentence):
 
 @pytest.mark.slow
 @pytest.mark.mmpretrain
-@pytest.mark.skipif(not DATA.is_dir(), reason=f'no test data at {DATA}')
-def test_real_network(run):
+def test_real_network(run, test_data):
     pytest.importorskip('mmpretrain')
     numbers = run(
         ROOT / 'configs/cifar10_mini/'
         'resnet20-basic_plain_1xb64_cifar10-mini.py',
-        DATA / 'weights/resnet20-12fca82f.th', '--num-images', 200,
-        '--cfg-options', f'test_dataloader.dataset.data_root={DATA}/'
-        'cifar10_mini/')
+        test_data / 'weights/resnet20-12fca82f.th', '--num-images', 200,
+        '--cfg-options', 'test_dataloader.dataset.data_root='
+        f'{test_data}/cifar10_mini/')
     network, = numbers['networks']
     assert network['total']['num_samples'] == 200
     assert network['metrics']['accuracy/top1'] > 85
