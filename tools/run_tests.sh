@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Set up what is missing and run the tests:
+#   tools/run_tests.sh [--lint] [OPTIONS OF pytest]
+# --lint checks the style of the code too. The variables that choose the
+# environment are listed in setup_env.sh.
+set -u
+TOOLS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+TORCH_INDEX_URL=${TORCH_INDEX_URL:-}
+. "$TOOLS/setup_env.sh"
+
+lint=
+if [ "${1:-}" = --lint ]; then
+    lint=yes
+    shift
+fi
+
+run_lint() {
+    local status=0 tool
+    for tool in "flake8" "isort --check-only --quiet" "yapf -rdp" "codespell"
+    do
+        "$ENV_PYTHON" -m ${tool/codespell/codespell_lib} \
+            mmstepnet tools tests configs setup.py || {
+            echo "failed: $tool" >&2
+            status=1
+        }
+    done
+    return $status
+}
+
+SECONDS=0
+setup_env tests
+cd "$REPO" || exit 1
+failed=
+"$ENV_PYTHON" -m pytest "$@" || failed="tests"
+[ -z "$lint" ] || run_lint || failed="${failed:+$failed and }style"
+took="$((SECONDS / 60)) min $((SECONDS % 60)) s"
+if [ -n "$failed" ]; then
+    echo "FAILED: $failed, after $took" >&2
+    exit 1
+fi
+echo "OK: all passed in $took"
