@@ -2,7 +2,6 @@
 import re
 import shutil
 from pathlib import Path
-
 from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 

@@ -14,7 +14,7 @@ def parse_args():
         description='Test a detector or a classifier')
     parser.add_argument('config', help='test config file path')
     parser.add_argument('checkpoint', help='checkpoint file')
-    parser.add_argument('--out', help='save the results to this file (.pkl)')
+    parser.add_argument('--out', help='save the results to this file')
     parser.add_argument(
         '--out-item',
         choices=['pred', 'metrics'],
@@ -51,8 +51,7 @@ def paint_results(cfg, args):
                          'default_hooks.visualization in the config')
     hook.update(show=args.show, wait_time=args.wait_time)
     if cfg.get('default_scope') == 'mmpretrain':
-        hook.update(
-            enable=True, out_dir=args.show_dir, interval=args.interval)
+        hook.update(enable=True, out_dir=args.show_dir, interval=args.interval)
     else:
         hook.update(draw=True, test_out_dir=args.show_dir)
 
@@ -105,7 +104,17 @@ def apply_args(cfg, args):
         hooks = cfg.get('custom_hooks') or []
         if not any(hook['type'] == 'mmstepnet.TNSHook' for hook in hooks):
             cfg.custom_hooks = hooks + [dict(type='mmstepnet.TNSHook')]
-    set_dataloader_defaults(cfg, args, 'test')
+    set_dataloader_defaults(cfg, args, ['test'])
+
+
+def check_out(args):
+    """Refuse a file name before the test, not after it."""
+    endings = ('.pkl', '.pickle')
+    if args.out_item == 'metrics':
+        endings += ('.json', '.yaml', '.yml')
+    if args.out and not args.out.endswith(endings):
+        raise ValueError(f'--out of {args.out_item} expects a file name that '
+                         f'ends with one of {endings}, got {args.out!r}')
 
 
 def dump_predictions(runner, path):
@@ -116,22 +125,25 @@ def dump_predictions(runner, path):
     runner.test_evaluator.metrics.append(Dump(out_file_path=path))
 
 
+def dump_metrics(runner, path, metrics):
+    from mmengine.fileio import dump
+    if runner.rank == 0:
+        dump(metrics, path)
+
+
 @explain_errors
 def main():
     args = parse_args()
-    dumps_predictions = args.out and args.out_item == 'pred'
-    if dumps_predictions and not args.out.endswith(('.pkl', '.pickle')):
-        raise ValueError(f'--out expects a .pkl file, got {args.out!r}')
+    check_out(args)
     cfg = load_config(args)
     check_checkpoint(args.checkpoint, 'the argument "checkpoint"')
     apply_args(cfg, args)
-    runner = build_runner(cfg, 'test')
-    if dumps_predictions:
+    runner = build_runner(cfg, ['test'])
+    if args.out and args.out_item == 'pred':
         dump_predictions(runner, args.out)
     metrics = runner.test()
-    if args.out and args.out_item == 'metrics' and runner.rank == 0:
-        from mmengine.fileio import dump
-        dump(metrics, args.out)
+    if args.out and args.out_item == 'metrics':
+        dump_metrics(runner, args.out, metrics)
 
 
 if __name__ == '__main__':

@@ -57,7 +57,7 @@ def apply_args(cfg, args):
     if args.resume is not None:
         cfg.resume = True
         cfg.load_from = None if args.resume == 'auto' else args.resume
-    set_dataloader_defaults(cfg, args, 'train', 'val')
+    set_dataloader_defaults(cfg, args, ['train', 'val'])
 
 
 @explain_errors
@@ -65,7 +65,7 @@ def main():
     args = parse_args()
     cfg = load_config(args)
     apply_args(cfg, args)
-    build_runner(cfg, 'train', 'val').train()
+    build_runner(cfg, ['train', 'val']).train()
 
 
 if __name__ == '__main__':

@@ -9,10 +9,10 @@ from importlib import metadata, util
 from typing import Dict, List
 
 FAMILIES: Dict[str, tuple] = {
-    'onedl': ('onedl-mmengine', 'onedl-mmcv', 'onedl-mmdetection',
-              'onedl-mmpretrain'),
-    'openmmlab': ('mmengine', 'mmengine-lite', 'mmcv', 'mmcv-lite', 'mmdet',
-                  'mmpretrain'),
+    'onedl':
+    ('onedl-mmengine', 'onedl-mmcv', 'onedl-mmdetection', 'onedl-mmpretrain'),
+    'openmmlab':
+    ('mmengine', 'mmengine-lite', 'mmcv', 'mmcv-lite', 'mmdet', 'mmpretrain'),
 }
 
 

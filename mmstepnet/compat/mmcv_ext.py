@@ -26,10 +26,12 @@ from .family import installed_families
 
 EXTENSION = 'mmcv._ext'
 _COMPILED = {
-    'onedl': '`pip install --no-build-isolation --no-deps --no-cache-dir '
+    'onedl':
+    '`pip install --no-build-isolation --no-deps --no-cache-dir '
     '--force-reinstall onedl-mmcv`, which compiles against the installed '
     'torch',
-    'openmmlab': '`pip uninstall mmcv-lite`, then `mim install mmcv==2.1.0`',
+    'openmmlab':
+    '`pip uninstall mmcv-lite`, then `mim install mmcv==2.1.0`',
 }
 
 

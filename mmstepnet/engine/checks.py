@@ -1,7 +1,7 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 """Mistakes of a config that can be named before anything is built."""
 import os.path as osp
-from typing import Iterator, Optional, Tuple
+from typing import Iterator, Optional, Sequence, Tuple
 
 from mmengine.config import Config
 
@@ -67,7 +67,7 @@ def _data_paths(cfg: Config, split: str) -> Iterator[Tuple[str, str]]:
             yield f'{split}_evaluator.ann_file', path
 
 
-def check_data(cfg: Config, *splits: str) -> None:
+def check_data(cfg: Config, splits: Sequence[str]) -> None:
     """Check that the files and folders of the datasets exist.
 
     Datasets in other places than local folders, and those that download
@@ -75,14 +75,14 @@ def check_data(cfg: Config, *splits: str) -> None:
 
     Args:
         cfg (Config): Config of the run.
-        *splits (str): ``'train'``, ``'val'`` or ``'test'``.
+        splits (Sequence[str]): ``'train'``, ``'val'`` or ``'test'``.
 
     Raises:
         FileNotFoundError: If a path doesn't exist; names it and its key.
 
     Example:
         >>> check_data(Config(dict(train_dataloader=dict(dataset=dict(
-        ...     data_root='nowhere/')))), 'train')
+        ...     data_root='nowhere/')))), ['train'])
         Traceback (most recent call last):
         ...
         FileNotFoundError: train_dataloader.dataset.data_root ...

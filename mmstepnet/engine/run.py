@@ -3,8 +3,9 @@
 import argparse
 import os
 import os.path as osp
+from typing import Sequence
 
-from mmengine.config import Config, DictAction
+from mmengine.config import Config
 from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
 
@@ -12,6 +13,7 @@ from mmstepnet.compat import announce_afterwards, read_own_checkpoints
 from .checkpoint import MatchingKeysHook
 from .checks import check_checkpoint, check_data, check_pretrained
 from .cpu import init_cpu_processes
+from .options import ConfigOptions
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +32,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--cfg-options',
         nargs='+',
-        action=DictAction,
+        action=ConfigOptions,
         metavar='KEY=VALUE',
         help='settings that override those of the config. A list is written '
         'key="[a,b]" or key=a,b, and may be nested: key="[(a,b),(c,d)]"')
@@ -76,7 +78,7 @@ def load_config(args: argparse.Namespace) -> Config:
 
 
 def set_dataloader_defaults(cfg: Config, args: argparse.Namespace,
-                            *splits: str) -> None:
+                            splits: Sequence[str]) -> None:
     """Fill in what the dataloaders leave open, as the family's tools do.
 
     MMPretrain's configs leave collating, pinned memory and persistent workers
@@ -85,7 +87,7 @@ def set_dataloader_defaults(cfg: Config, args: argparse.Namespace,
     Args:
         cfg (Config): Config of the run, changed in place.
         args (argparse.Namespace): Parsed arguments.
-        *splits (str): ``'train'``, ``'val'`` or ``'test'``.
+        splits (Sequence[str]): ``'train'``, ``'val'`` or ``'test'``.
     """
     for split in splits:
         loader = cfg.get(f'{split}_dataloader')
@@ -102,12 +104,12 @@ def set_dataloader_defaults(cfg: Config, args: argparse.Namespace,
             loader['persistent_workers'] = False
 
 
-def build_runner(cfg: Config, *splits: str) -> Runner:
+def build_runner(cfg: Config, splits: Sequence[str]) -> Runner:
     """Check the paths of a config, then build its runner.
 
     Args:
         cfg (Config): Config of the run.
-        *splits (str): The datasets that the run reads: ``'train'``,
+        splits (Sequence[str]): The datasets that the run reads: ``'train'``,
             ``'val'`` or ``'test'``.
 
     Returns:
@@ -116,7 +118,7 @@ def build_runner(cfg: Config, *splits: str) -> Runner:
     Raises:
         FileNotFoundError: If data or a checkpoint doesn't exist.
     """
-    check_data(cfg, *splits)
+    check_data(cfg, splits)
     check_checkpoint(cfg.get('load_from'), 'load_from')
     if 'train' in splits:
         check_pretrained(cfg)

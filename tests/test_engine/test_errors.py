@@ -1,0 +1,75 @@
+# Copyright (c) mmstepnet contributors. All rights reserved.
+from urllib.error import URLError
+
+import pytest
+from mmengine.runner.base_loop import BaseLoop
+
+from mmstepnet.engine import errors, explain_errors
+
+
+def tool(error):
+
+    @explain_errors
+    def main():
+        raise error
+
+    return main
+
+
+@pytest.fixture(autouse=True)
+def first_process(monkeypatch):
+    monkeypatch.delenv('MMSTEPNET_DEBUG', raising=False)
+    monkeypatch.setenv('LOCAL_RANK', '0')
+
+
+@pytest.mark.parametrize('error, sentence', [
+    (ValueError('depth must be\n  18'), 'depth must be 18'),
+    (FileNotFoundError('no a.json'), 'no a.json'),
+    (KeyError('Nope is not in'), 'KeyError: Nope is not in'),
+    (AssertionError(), 'AssertionError: no message'),
+    (URLError('offline'), 'a download failed .*offline.*checkpoint=PATH'),
+])
+def test_mistakes_become_one_line(error, sentence):
+    with pytest.raises(SystemExit, match=f'^error: {sentence}') as exit:
+        tool(error)()
+    assert '\n' not in exit.value.code
+    assert 'MMSTEPNET_DEBUG=1' in exit.value.code
+
+
+def test_the_traceback_can_be_had(monkeypatch):
+    monkeypatch.setenv('MMSTEPNET_DEBUG', '1')
+    with pytest.raises(ValueError):
+        tool(ValueError('depth'))()
+
+
+def test_other_errors_keep_their_traceback():
+    with pytest.raises(ZeroDivisionError):
+        tool(ZeroDivisionError())()
+    with pytest.raises(KeyboardInterrupt):
+        tool(KeyboardInterrupt())()
+
+
+def test_a_loop_keeps_its_traceback():
+
+    class Loop(BaseLoop):
+
+        def __init__(self):
+            pass
+
+        def run(self):
+            raise ValueError('loss is infinite')
+
+    with pytest.raises(ValueError, match='infinite'):
+        explain_errors(lambda: Loop().run())()
+
+
+def test_other_processes_wait_for_the_first(monkeypatch):
+    naps = []
+    monkeypatch.setattr(errors.time, 'sleep', naps.append)
+    with pytest.raises(SystemExit):
+        tool(ValueError('depth'))()
+    assert not naps
+    monkeypatch.setenv('LOCAL_RANK', '1')
+    with pytest.raises(SystemExit, match='depth'):
+        tool(ValueError('depth'))()
+    assert naps

@@ -1,0 +1,122 @@
+# Copyright (c) mmstepnet contributors. All rights reserved.
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from torch.distributed.elastic.multiprocessing.errors import (ChildFailedError,
+                                                              ProcessFailure)
+
+from mmstepnet.engine import launch
+
+REPO = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def torchrun(monkeypatch):
+    """What torchrun would have been started with."""
+    calls = []
+    monkeypatch.setattr(launch, 'run', calls.append)
+    for name in ('NNODES', 'NODE_RANK', 'MASTER_ADDR', 'PORT',
+                 'OMP_NUM_THREADS'):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(launch.torch.cuda, 'device_count', lambda: 0)
+    monkeypatch.setattr(os, 'environ', dict(os.environ))
+    return calls
+
+
+def test_one_node_takes_a_free_port(torchrun):
+    launch.main(['2', 'train.py', 'a.py', '--work-dir', 'my work'])
+    args = torchrun[0]
+    assert args.standalone and args.nproc_per_node == '2'
+    assert args.training_script == 'train.py'
+    assert args.training_script_args == ['a.py', '--work-dir', 'my work']
+
+
+def test_several_nodes(torchrun):
+    os.environ.update(
+        NNODES='3', NODE_RANK='1', MASTER_ADDR='10.0.0.1', PORT='29555')
+    launch.main(['8', 'train.py'])
+    args = torchrun[0]
+    assert not args.standalone
+    assert (args.nnodes, args.node_rank) == ('3', 1)
+    assert (args.master_addr, args.master_port) == ('10.0.0.1', 29555)
+
+
+def test_a_port_that_is_asked_for_is_taken(torchrun):
+    os.environ['PORT'] = '29555'
+    launch.main(['8', 'train.py'])
+    assert torchrun[0].master_port == 29555
+
+
+@pytest.mark.parametrize('number', ['two', '0', '-1', '1.5', ''])
+def test_no_number_of_processes(torchrun, number):
+    with pytest.raises(SystemExit, match='a number of GPUs .* got'):
+        launch.main([number, 'train.py'])
+    assert not torchrun
+
+
+def test_more_gpus_than_there_are(torchrun, monkeypatch):
+    monkeypatch.setattr(launch.torch.cuda, 'device_count', lambda: 2)
+    with pytest.raises(SystemExit, match='8 GPUs asked for.* sees 2'):
+        launch.main(['8', 'train.py'])
+    launch.main(['2', 'train.py'])
+    assert len(torchrun) == 1
+
+
+def test_cpu_processes_share_the_cores(torchrun, monkeypatch):
+    monkeypatch.setattr(
+        os, 'sched_getaffinity', lambda pid: set(range(8)), raising=False)
+    launch.main(['3', 'train.py'])
+    assert os.environ['OMP_NUM_THREADS'] == '2'
+    os.environ['OMP_NUM_THREADS'] = '5'
+    launch.main(['3', 'train.py'])
+    assert os.environ['OMP_NUM_THREADS'] == '5'
+    assert launch.cpu_threads(100) == {'OMP_NUM_THREADS': '1'}
+
+
+def test_gpu_processes_are_left_to_torchrun(torchrun, monkeypatch):
+    monkeypatch.setattr(launch.torch.cuda, 'device_count', lambda: 2)
+    launch.main(['2', 'train.py'])
+    assert 'OMP_NUM_THREADS' not in os.environ
+
+
+def test_a_failing_process_ends_the_launcher_quietly(torchrun, monkeypatch):
+
+    def fail(args):
+        failure = ProcessFailure(0, 1, 1, 'no file')
+        raise ChildFailedError('train.py', {0: failure})
+
+    monkeypatch.setattr(launch, 'run', fail)
+    with pytest.raises(SystemExit) as error:
+        launch.main(['2', 'train.py'])
+    assert error.value.code == 1
+
+
+@pytest.mark.slow
+@pytest.mark.ddp
+def test_two_nodes_meet(tmp_path):
+    script = tmp_path / 'script.py'
+    script.write_text('import os\nprint(os.environ["RANK"], "of", '
+                      'os.environ["WORLD_SIZE"])')
+
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        port = str(probe.getsockname()[1])
+    nodes = [
+        subprocess.Popen(
+            [sys.executable, '-m', 'mmstepnet.engine.launch', '1', script],
+            env={
+                **os.environ, 'PYTHONPATH': str(REPO),
+                'NNODES': '2',
+                'NODE_RANK': str(rank),
+                'PORT': port
+            },
+            stdout=subprocess.PIPE,
+            text=True) for rank in range(2)
+    ]
+    outputs = [node.communicate(timeout=120)[0] for node in nodes]
+    assert [output.split() for output in outputs] == [['0', 'of', '2'],
+                                                      ['1', 'of', '2']]
