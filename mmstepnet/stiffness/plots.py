@@ -249,7 +249,7 @@ def draw_step_correlations(networks: Sequence[NetworkStiffness]) -> Any:
 def _draw_step_sizes(ax: Any, network: NetworkStiffness) -> List[Any]:
     blocks = list(network.report().blocks.values())
     other = ax.twinx()
-    lines = []
+    lines: List[Any] = []
     for axis, name, marker, values in ((ax, 'NSI', 'o', [
             b.nsi for b in blocks
     ]), (other, 'step size', 's', [b.step_size for b in blocks])):

@@ -26,7 +26,8 @@ def measure(state: Tensor, derivative: Tensor, step_size: Tensor) -> Tensor:
         tensor([[3.0000, 1.5000, 0.5000]], dtype=torch.float64)
     """
     number, channels = derivative.shape[:2]
-    if step_size.dim() and step_size.shape[2:].numel() > 1:
+    step_size = step_size[(None, ) * (derivative.dim() - step_size.dim())]
+    if step_size.shape[2:].numel() > 1:
         own = l2_norm(derivative)
         dtype = torch.promote_types(derivative.dtype, torch.float32)
         unit = l2_norm(derivative.to(dtype) * step_size)
@@ -34,9 +35,7 @@ def measure(state: Tensor, derivative: Tensor, step_size: Tensor) -> Tensor:
     else:
         # One reading of the features gives both norms.
         by_channel = l2_norm(derivative, per_channel=True)
-        sizes = step_size.double()
-        sizes = sizes.flatten(1) if sizes.dim() else sizes
-        sizes = sizes.expand(number, channels)
+        sizes = step_size.double().flatten(1).expand(number, channels)
         own = torch.linalg.vector_norm(by_channel, dim=1)
         unit = torch.linalg.vector_norm(by_channel * sizes, dim=1)
         means = sizes.mean(dim=1)

@@ -100,15 +100,18 @@ def test_low_precision(backbone, dtype):
     torch.testing.assert_close(half, exact, rtol=0.05, atol=0)
 
 
-def test_step_size_that_varies_over_space():
+@pytest.mark.parametrize('shape', [(), (4, 1, 1), (3, 4, 1, 1), (1, 4, 1, 1),
+                                   (3, 1, 5, 5), (5, 5), (3, 4, 5, 5)])
+def test_step_size_of_any_shape(shape):
     torch.manual_seed(0)
     state, derivative = torch.rand(2, 3, 4, 5, 5)
-    size = torch.rand(3, 1, 5, 5)
+    size = torch.rand(shape)
     own, unit, mean = measure(state, derivative, size).unbind(1)
     assert own.tolist() == pytest.approx(nsi(state, derivative).tolist())
     assert unit.tolist() == pytest.approx(
         nsi(state, derivative * size).tolist())
-    assert mean.tolist() == pytest.approx(size.mean((1, 2, 3)).tolist())
+    expected = size.expand(3, 4, 5, 5).mean((1, 2, 3))
+    assert mean.tolist() == pytest.approx(expected.tolist())
 
 
 def test_a_block_that_did_not_run(backbone):
