@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import cv2
 import numpy as np
 import pytest
+from mmengine.visualization import Visualizer
 
 HERE = Path(__file__).parent
 TOOLS = HERE.parents[1] / 'tools'
@@ -63,7 +64,7 @@ def load_tool(name: str):
 
 @pytest.fixture(scope='session')
 def run_tool(workspace):
-    """Run a tool in this process, in the workspace, on the CPU.
+    """Run a tool in this process, in the workspace.
 
     ``run_tool('train', *args)`` returns ``code``, the exit status or the
     message that the tool ended with.
@@ -74,7 +75,8 @@ def run_tool(workspace):
             patch.chdir(workspace)
             patch.setattr(sys, 'argv', [f'{name}.py', *map(str, args)])
             patch.setenv('LOCAL_RANK', '0')
-            patch.setenv('CUDA_VISIBLE_DEVICES', '-1')
+            # One run of a process would paint with the visualizer of another.
+            patch.setattr(Visualizer, '_instance_dict', OrderedDict())
             try:
                 load_tool(name).main()
             except SystemExit as error:
