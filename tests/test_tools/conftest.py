@@ -3,6 +3,7 @@ import importlib.util
 import json
 import shutil
 import sys
+from collections import OrderedDict
 from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
