@@ -76,7 +76,8 @@ pip_install() {
     "$ENV_PYTHON" -m pip install --progress-bar off "$@" 2>&1 | tee "$LOG" |
         while IFS= read -r line; do
             case $line in
-                Collecting* | Building\ wheels* | Installing*)
+                Collecting* | Processing* | *Downloading* | Building\ wheels* | \
+                    Installing*)
                     echo "    ${line:0:70}" ;;
             esac
         done
