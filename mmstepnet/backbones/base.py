@@ -1,7 +1,8 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 import warnings
 from abc import abstractmethod
-from typing import Iterator, List, Optional, Sequence, Tuple, Type, Union
+from typing import (Any, Iterator, List, Mapping, Optional, Sequence, Tuple,
+                    Type, Union)
 
 from mmcv.cnn import build_conv_layer, build_norm_layer
 from mmengine.model import BaseModule, Sequential
@@ -107,7 +108,7 @@ class StagedResNet(BaseModule):
                    stage_blocks: Sequence[int], widths: Sequence[int],
                    strides: Sequence[int], dilations: Sequence[int],
                    step: StagedStepConfig, step_blocks: BlockIndices,
-                   step_at_shape_change: Optional[bool], **kwargs) -> int:
+                   step_at_shape_change: Optional[bool], **kwargs: Any) -> int:
         """Add the stages ``layer1``, ``layer2``, ...
 
         Args:
@@ -225,8 +226,8 @@ class StagedResNet(BaseModule):
             for block in self.blocks():
                 nn.init.zeros_(block.last_norm.weight)
 
-    def _load_from_state_dict(self, state_dict, prefix, *args,
-                              **kwargs) -> None:
+    def _load_from_state_dict(self, state_dict: Mapping[str, Tensor],
+                              prefix: str, *args: Any, **kwargs: Any) -> None:
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
         matches = any(prefix + name in state_dict
                       for name in self.state_dict())

@@ -1,5 +1,5 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
-from typing import Dict, List, Optional, Sequence, Tuple, Type
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Type
 
 from mmcv.cnn import build_conv_layer, build_norm_layer
 from torch import Tensor, nn
@@ -228,5 +228,5 @@ class ResNetV1d(ResNet):
         Neural Networks", CVPR 2019, ResNet-D.
     """
 
-    def __init__(self, **kwargs) -> None:
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__(deep_stem=True, avg_down=True, **kwargs)

@@ -1,6 +1,6 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 from abc import abstractmethod
-from typing import Optional, Sequence, Tuple
+from typing import Any, Optional, Sequence, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -57,7 +57,7 @@ class AttentionBlock(TokenBlock):
         **kwargs: Arguments of :class:`TokenBlock`.
     """
 
-    def __init__(self, embed_dims: int, num_heads: int, **kwargs) -> None:
+    def __init__(self, embed_dims: int, num_heads: int, **kwargs: Any) -> None:
         super().__init__(embed_dims, **kwargs)
         self.attention = nn.MultiheadAttention(
             embed_dims, num_heads, batch_first=True)
@@ -76,7 +76,7 @@ class ValueBlock(TokenBlock):
         **kwargs: Arguments of :class:`TokenBlock`.
     """
 
-    def __init__(self, embed_dims: int, **kwargs) -> None:
+    def __init__(self, embed_dims: int, **kwargs: Any) -> None:
         super().__init__(embed_dims, **kwargs)
         self.value = nn.Linear(embed_dims, embed_dims)
         self.project = nn.Linear(embed_dims, embed_dims)
@@ -94,7 +94,8 @@ class FeedForwardBlock(TokenBlock):
         **kwargs: Arguments of :class:`TokenBlock`.
     """
 
-    def __init__(self, embed_dims: int, hidden_dims: int, **kwargs) -> None:
+    def __init__(self, embed_dims: int, hidden_dims: int,
+                 **kwargs: Any) -> None:
         super().__init__(embed_dims, **kwargs)
         self.fc1 = nn.Linear(embed_dims, hidden_dims)
         self.fc2 = nn.Linear(hidden_dims, embed_dims)

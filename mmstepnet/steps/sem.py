@@ -47,18 +47,16 @@ class SEM(Step):
                  kernel_size: Optional[int] = None,
                  init_cfg: Optional[dict] = None) -> None:
         super().__init__(in_channels, init_cfg=init_cfg)
-        self.excite = nn.ModuleDict(
-            dict(
-                se=BottleneckMLP(in_channels, ratio),
-                eca=ChannelConv(in_channels, kernel_size),
-                ie=ElementwiseLinear(in_channels)))
-        self.decide = nn.Linear(in_channels, len(self.excite))
+        self.se = BottleneckMLP(in_channels, ratio)
+        self.eca = ChannelConv(in_channels, kernel_size)
+        self.ie = ElementwiseLinear(in_channels)
+        self.decide = nn.Linear(in_channels, 3)
 
     def input_weights(self) -> Sequence[Tensor]:
         """The last weights of the three maps and those of the decision."""
         return [
-            self.excite['se'].fc2.weight, self.excite['eca'].conv.weight,
-            self.excite['ie'].weight, self.decide.weight
+            self.se.fc2.weight, self.eca.conv.weight, self.ie.weight,
+            self.decide.weight
         ]
 
     def step_size(self, residual: Tensor,
@@ -68,6 +66,7 @@ class SEM(Step):
         decisions = self.decide(mean).sigmoid().split(1, dim=1)
         gates = [
             as_gate(decision * excite(mean))
-            for decision, excite in zip(decisions, self.excite.values())
+            for decision, excite in zip(decisions, (self.se, self.eca,
+                                                    self.ie))
         ]
         return gates[0] * gates[1] * gates[2]

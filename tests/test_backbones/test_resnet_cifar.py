@@ -174,10 +174,10 @@ def test_wrong_settings_get_a_sentence(kwargs, message):
     assert '\n' not in str(info.value)
 
 
-def train_in_parallel(rank, world_size, step):
+def train_in_parallel(rank, world_size, options):
     torch.manual_seed(0)
     model = torch.nn.parallel.DistributedDataParallel(
-        CIFARResNet(11, step=step))
+        CIFARResNet(11, **options))
     torch.manual_seed(rank)
     for _ in range(2):  # an unused parameter fails in the second pass
         model.zero_grad()
@@ -188,8 +188,9 @@ def train_in_parallel(rank, world_size, step):
 
 
 @pytest.mark.ddp
-@pytest.mark.parametrize('step', available_steps())
+@pytest.mark.parametrize('step', [*available_steps(), 'IEBN'])
 def test_trains_in_parallel_without_unused_parameters(gloo_pool, step):
-    (out0, grads0), (out1, grads1) = gloo_pool.run(train_in_parallel, step)
+    options = IEBN if step == 'IEBN' else dict(step=step)
+    (out0, grads0), (out1, grads1) = gloo_pool.run(train_in_parallel, options)
     assert out0 != out1  # other images
     assert grads0 == grads1 and len(grads0) >= 36

@@ -89,24 +89,35 @@ def srm(p, f, x):
     return x + f * gate[..., None, None]
 
 
-def fca(p, f, x):
-    """With the 16 frequencies of a 7x7 grid on maps of 7x7."""
+def fca_gate(p, f):
+    """With the 16 frequencies of a 7x7 grid, on maps of 7n x 7n."""
     heights = [0, 0, 6, 0, 0, 1, 1, 4, 5, 1, 3, 0, 0, 0, 3, 2]
     widths = [0, 1, 0, 5, 2, 0, 2, 0, 0, 6, 0, 4, 6, 3, 5, 2]
     dct = scipy.fft.dctn(f, axes=(2, 3), norm='ortho')
-    each = f.shape[1] // 16
+    each, scale = f.shape[1] // 16, f.shape[2] // 7
     component = np.stack([
-        dct[:, c, heights[c // each], widths[c // each]]
+        dct[:, c, scale * heights[c // each], scale * widths[c // each]]
         for c in range(f.shape[1])
     ], 1)
-    return x + f * sigmoid(mlp(p, component))[..., None, None]
+    return sigmoid(mlp(p, component))[..., None, None]
+
+
+def fca_of_7(p, f, x):
+    return x + f * fca_gate(p, f)
+
+
+def fca_of_14(p, f, x):
+    """Maps of 28x28 are pooled to 14x14 first."""
+    n, c, h, w = f.shape
+    pooled = f.reshape(n, c, h // 2, 2, w // 2, 2).mean((3, 5))
+    return x + f * fca_gate(p, pooled)
 
 
 def sem(p, f, x):
     v = f.mean((2, 3))
     decision = sigmoid(v @ p['decide.weight'].T + p['decide.bias'])
-    logits = (mlp(p, v, 'excite.se'), channel_conv(p, v, 'excite.eca'),
-              p['excite.ie.weight'] * v + p['excite.ie.bias'])
+    logits = (mlp(p, v, 'se'), channel_conv(p, v, 'eca'),
+              p['ie.weight'] * v + p['ie.bias'])
     gate = 1.
     for i, logit in enumerate(logits):
         gate = gate * sigmoid(decision[:, i:i + 1] * logit)
@@ -168,8 +179,9 @@ CASES = {
     'CBAM': (dict(type='CBAM', ratio=4), cbam),
     'CBAM of 3': (dict(type='CBAM', min_width=8, kernel_size=3), cbam),
     'SRM': (dict(type='SRM'), srm),
-    'FCA': (dict(type='FCA', ratio=4), fca),
-    'FCA with bias': (dict(type='FCA', ratio=4, bias=True), fca),
+    'FCA': (dict(type='FCA', ratio=4), fca_of_7),
+    'FCA with bias': (dict(type='FCA', ratio=4, bias=True), fca_of_7),
+    'FCA of 14': (dict(type='FCA', ratio=4, size=14), fca_of_14),
     'SEM': (dict(type='SEM', ratio=4), sem),
     'IE': (dict(type='IE'), ie),
     'ASR': (dict(type='ASR', gate=dict(type='SE', ratio=4)), asr_of_se),
@@ -202,7 +214,10 @@ def test_value_and_gradient(case):
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
     step = build_step(cfg, 16).double()
-    size = (4, 16, 7, 7) if cfg['type'] == 'FCA' else (4, 16, 5, 3)
+    pixels = (5, 3)
+    if cfg['type'] == 'FCA':
+        pixels = (28, 28) if 'size' in cfg else (7, 7)
+    size = (4, 16, *pixels)
     tensors = {
         name: torch.randn(size, dtype=torch.float64) + 0.3
         for name in ('residual', 'identity')

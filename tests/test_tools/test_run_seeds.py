@@ -34,27 +34,24 @@ def finished(workspace):
 
 
 @pytest.mark.slow
-def test_trains_each_seed_once(run_tool, workspace, capsys):
-    work_dir = workspace / 'seeds'
-    command = ('run_seeds', 'tiny_classifier.py', '--seeds', 3, 5,
-               '--work-dir', work_dir, '--train-args', '--cfg-options',
+def test_trains_what_is_not_finished(run_tool, finished, capsys):
+    command = ('run_seeds', 'tiny_classifier.py', '--seeds', 0, 5,
+               '--work-dir', finished, '--train-args', '--cfg-options',
                'train_cfg.max_epochs=1')
     result = run_tool(*command)
     assert result.code == 0, result.code
     out = capsys.readouterr().out
-    assert out.count('tiny_classifier, seed') == 2
-    results = json.loads((work_dir / 'results.json').read_text())
-    assert list(results['tiny_classifier']) == ['3', '5']
-    for seed, values in results['tiny_classifier'].items():
-        assert 0 <= values['accuracy/top1'] <= 100
-        log = (work_dir / 'tiny_classifier' / seed / 'output.log').read_text()
-        assert f'seed: {seed}' in log
+    assert out.startswith('tiny_classifier, seed 5\n| config')
+    runs = json.loads((finished / 'results.json').read_text())
+    assert list(runs['tiny_classifier']) == ['0', '1', '5']
+    assert runs['tiny_classifier']['0']['accuracy/top1'] == 50
+    assert 0 <= runs['tiny_classifier']['5']['accuracy/top1'] <= 100
+    assert 'seed: 5' in (finished / 'tiny_classifier/5/output.log').read_text()
 
     assert run_tool(*command).code == 0
     again = capsys.readouterr().out
-    assert 'seed 3' not in again
-    assert out.endswith(again)
-    assert (work_dir / 'results.md').read_text() == again
+    assert again.startswith('| config') and out.endswith(again)
+    assert (finished / 'results.md').read_text() == again
 
 
 def test_mean_and_deviation(run_tool, finished, capsys):
