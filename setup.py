@@ -16,12 +16,14 @@ class BuildWithMim(build_py):
     """
 
     def run(self):
-        super().run()
         if self.editable_mode:
-            return
-        target = Path(self.build_lib) / 'mmstepnet' / '.mim'
-        shutil.rmtree(target, ignore_errors=True)
-        target.mkdir(parents=True)
+            return super().run()
+        package = Path(self.build_lib) / 'mmstepnet'
+        # A build folder may hold modules that are gone from the sources.
+        shutil.rmtree(package, ignore_errors=True)
+        super().run()
+        target = package / '.mim'
+        target.mkdir()
         for name in MIM_FILES:
             if (ROOT / name).is_dir():
                 shutil.copytree(
