@@ -21,9 +21,9 @@ class IEBN(nn.BatchNorm2d):
     'mmstepnet.IEBN'), downsample_norm_cfg=dict(type='BN')``.
 
     It is a batch norm to ``norm_eval`` and to checkpoints: the weights of a
-    plain network load, the gate (``bn1.excite.*``) keeps its start. The
-    runner's ``sync_bn`` would replace it by a batch norm without a gate: leave
-    that unset.
+    plain network load, the gate (``bn1.excite.*``) keeps its start, and
+    ``frozen_stages`` freezes it there. The runner's ``sync_bn`` would replace
+    it by a batch norm without a gate: leave that unset.
 
     Args:
         num_features (int): Channels C.
