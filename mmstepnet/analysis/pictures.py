@@ -119,6 +119,9 @@ def plot_hessian(results: Results, path: str) -> None:
             bumps = torch.exp(-((grid[:, None] - nodes) / width)**2 / 2)
             density += bumps @ weights / (width * (2 * torch.pi)**0.5)
         axes[1].plot(grid, density / len(result['batches']), label=name)
+    # low enough to show one eigenvalue of one mini-batch
+    floor = 0.1 / width / max(result['num_parameters'] * len(result['batches'])
+                              for result in results.values())
     num_top = len(next(iter(results.values()))['batches'][0]['top'])
     axes[0].set(
         title=f'top {num_top} eigenvalues of mini-batches',
@@ -129,7 +132,7 @@ def plot_hessian(results: Results, path: str) -> None:
         xlabel='eigenvalue',
         ylabel='density',
         yscale='log',
-        ylim=(1e-6, None))
+        ylim=(floor, None))
     finish(fig, axes, path)
 
 
