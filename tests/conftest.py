@@ -8,6 +8,9 @@ from gloo import GlooPool
 # Before MMDetection, which looks for mmcv's operators when it is imported.
 import mmstepnet  # noqa: F401
 
+# files of fixtures are no modules to search for doctests
+collect_ignore_glob = ['conftest.py', '*/conftest.py']
+
 
 @pytest.fixture(scope='session')
 def test_data():
