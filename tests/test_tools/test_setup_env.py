@@ -1,0 +1,245 @@
+# Copyright (c) mmstepnet contributors. All rights reserved.
+"""The shell scripts that install, with fakes of what they call."""
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).parents[2] / 'tools'
+# Says what it was called with. As `python -m venv DIR` it makes DIR with a
+# copy of itself, as `pip` it prints $PIP_OUTPUT and fails on any.
+FAKE_PYTHON = r'''#!/bin/bash
+case "$*" in
+    *version_info*) exit "${TOO_OLD:-0}" ;;
+    --version) echo "Python ${VERSION:-3.11.7}" ;;
+    *ensurepip*) exit "${NO_VENV:-0}" ;;
+    "-m venv"*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+    "-m pip"*)
+        echo "pip $*" >> "$CALLS"
+        [ -z "$PIP_OUTPUT" ] || { echo "$PIP_OUTPUT"; exit 1; } ;;
+    "-m pytest"*) printf '%s\n' "$@" >> "$CALLS"; exit "${PYTEST_EXIT:-0}" ;;
+    "-m"*) echo "lint $2" >> "$CALLS"; exit "${LINT_EXIT:-0}" ;;
+    *import*cv2*) exit 0 ;;
+    -) cat > /dev/null; echo "${MISSING:-}" ;;
+    *) printf 'run %s\n' "$@" >> "$CALLS" ;;
+esac
+'''
+
+
+@pytest.fixture
+def repo(tmp_path):
+    """A checkout with the scripts, and a fake python at the front of PATH."""
+    root = tmp_path / 'my repo'
+    (root / 'tools').mkdir(parents=True)
+    for name in ('setup_env.sh', 'quickstart.sh', 'run_tests.sh'):
+        shutil.copy(TOOLS / name, root / 'tools')
+    (root / 'requirements').mkdir()
+    (root / 'requirements' / 'tests.txt').write_text('pytest\n')
+    (root / 'setup.py').write_text('')
+    (tmp_path / 'bin').mkdir()
+    fake = tmp_path / 'bin' / 'python3'
+    fake.write_text(FAKE_PYTHON)
+    fake.chmod(0o755)
+    df = tmp_path / 'bin' / 'df'
+    df.write_text('#!/bin/sh\necho header\n'
+                  'echo disk 1 1 "${FREE_KB:-99000000}" 1% /\n')
+    df.chmod(0o755)
+    return root
+
+
+@pytest.fixture
+def run(repo):
+    """Run a script of the checkout; ``calls`` is what the fakes were asked."""
+    calls = repo.parent / 'calls'
+
+    def run_script(name, *args, **env):
+        calls.write_text('')
+        inherited = {
+            key: value
+            for key, value in os.environ.items()
+            if key not in ('VENV', 'PYTHON', 'TORCH_INDEX_URL')
+        }
+        result = subprocess.run(
+            ['bash', repo / 'tools' / name, *args],
+            env={
+                **inherited, 'PATH':
+                f'{repo.parent / "bin"}{os.pathsep}{os.environ["PATH"]}',
+                'CALLS': str(calls),
+                **env
+            },
+            cwd=repo.parent,
+            text=True,
+            capture_output=True)
+        result.calls = calls.read_text()
+        return result
+
+    return run_script
+
+
+def test_fresh_install(repo, run):
+    result = run('quickstart.sh')
+    assert result.returncode == 0, result.stderr
+    torch, rest, start = result.calls.split('pip -m pip install ')[1:] + [
+        result.calls[result.calls.index('run '):]
+    ]
+    assert 'torch==2.14.1 torchvision==0.29.1\n' in torch
+    for release in ('onedl-mmengine==0.10.12', 'onedl-mmcv==2.3.6',
+                    'onedl-mmdetection==3.5.1', 'onedl-mmpretrain==1.3.6'):
+        assert f'{release} ' in rest
+    assert f'-e {repo}\n' in rest
+    assert f'run {repo}/tools/quickstart/pipeline.py' in start
+    state = repo / '.venv' / '.mmstepnet'
+    assert [path.name for path in state.iterdir()] == ['installed']
+
+
+def test_second_run_installs_nothing(run):
+    assert run('quickstart.sh').returncode == 0
+    result = run('quickstart.sh')
+    assert 'pip install' not in result.calls and 'using' in result.stdout
+
+
+def test_changed_requirements_are_installed(repo, run):
+    run('quickstart.sh')
+    (repo / 'requirements' / 'tests.txt').write_text('pytest\nhypothesis\n')
+    assert 'pip install' in run('quickstart.sh').calls
+
+
+def test_tests_need_more_than_the_quickstart(repo, run):
+    run('quickstart.sh')
+    result = run('run_tests.sh')
+    assert f'-e {repo}[tests]' in result.calls
+    assert 'pip install' not in run('run_tests.sh').calls
+
+
+def test_torch_index_is_for_torch_alone(run):
+    result = run('quickstart.sh', TORCH_INDEX_URL='https://index/cpu')
+    torch, rest = [x for x in result.calls.splitlines() if 'pip install' in x]
+    assert torch.endswith('--index-url https://index/cpu')
+    assert 'index-url' not in rest
+
+
+def test_interrupted_install_is_made_anew(repo, run):
+    process = subprocess.Popen(['true'])
+    process.wait()
+    state = repo / '.venv' / '.mmstepnet'
+    state.mkdir(parents=True)
+    (state / 'installing').write_text(str(process.pid))
+    (repo / '.venv' / 'half').touch()
+    result = run('quickstart.sh')
+    assert result.returncode == 0, result.stderr
+    assert 'half installed' in result.stdout
+    assert not (repo / '.venv' / 'half').exists()
+
+
+def test_install_of_another_process_is_left_alone(repo, run):
+    state = repo / '.venv' / '.mmstepnet'
+    state.mkdir(parents=True)
+    (state / 'installing').write_text(str(os.getpid()))
+    result = run('quickstart.sh')
+    assert result.returncode == 1
+    assert f'process {os.getpid()} is installing' in result.stderr
+    assert (state / 'installing').exists()
+
+
+def test_environment_that_is_there_gets_what_it_lacks(repo, run, tmp_path):
+    venv = tmp_path / 'mine'
+    (venv / 'bin').mkdir(parents=True)
+    shutil.copy(tmp_path / 'bin' / 'python3', venv / 'bin' / 'python')
+    result = run('quickstart.sh', VENV=str(venv))
+    assert result.returncode == 0, result.stderr
+    assert [x for x in result.calls.splitlines() if 'pip install' in x
+            ] == [f'pip -m pip install --progress-bar off -e {repo}']
+    assert not (venv / '.mmstepnet').exists()
+    assert not (repo / '.venv').exists()
+
+
+@pytest.mark.parametrize('env, words', [
+    (dict(TOO_OLD='1', PYTHON='python3', VERSION='3.9.2'),
+     ('Python 3.10 or newer is needed', 'Python 3.9.2')),
+    (dict(NO_VENV='1'), ('python3-venv', 'VENV')),
+    (dict(FREE_KB='2000000'), ('about 9 GB', 'has 2 GB')),
+    (dict(FREE_KB='2000000', TORCH_INDEX_URL='x'), ('about 3 GB', )),
+    (dict(PIP_OUTPUT='WARNING: Retrying: NewConnectionError'),
+     ('could not reach the package index', )),
+    (dict(PIP_OUTPUT='ERROR: [Errno 28] No space left on device'),
+     ('disk is full', )),
+    (dict(PIP_OUTPUT='ERROR: No matching distribution'),
+     ('No matching distribution', 'install.log')),
+])
+def test_one_sentence_when_it_can_not_install(run, env, words):
+    result = run('quickstart.sh', **env)
+    assert result.returncode == 1
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1 and lines[0].startswith('error: ')
+    assert all(word in lines[0] for word in words), lines[0]
+    assert 'pipeline.py' not in result.calls
+
+
+def test_failed_download_goes_on_in_the_same_environment(repo, run):
+    run('quickstart.sh', PIP_OUTPUT='NewConnectionError')
+    (repo / '.venv' / 'downloaded').touch()
+    result = run('quickstart.sh')
+    assert result.returncode == 0, result.stderr
+    assert 'pip install' in result.calls
+    assert (repo / '.venv' / 'downloaded').exists()
+
+
+def test_quickstart_takes_no_arguments(run):
+    result = run('quickstart.sh', '--fast', 'now')
+    assert result.returncode == 1
+    assert 'got: --fast now' in result.stderr
+    assert not result.calls
+
+
+def test_arguments_of_pytest_arrive_whole(run):
+    result = run('run_tests.sh', '-k', 'two words', '-x')
+    assert result.returncode == 0, result.stderr
+    assert result.calls.endswith('-m\npytest\n-k\ntwo words\n-x\n')
+    assert result.stdout.splitlines()[-1].startswith('OK: all passed in ')
+
+
+@pytest.mark.parametrize('args, env, code, last', [
+    (('--lint', ), dict(), 0, 'OK: all passed'),
+    (('--lint', ), dict(PYTEST_EXIT='1'), 1, 'FAILED: tests,'),
+    (('--lint', ), dict(LINT_EXIT='1'), 1, 'FAILED: style,'),
+    (('--lint', ), dict(LINT_EXIT='1',
+                        PYTEST_EXIT='5'), 1, 'FAILED: tests and style,'),
+    ((), dict(LINT_EXIT='1'), 0, 'OK: all passed'),
+])
+def test_exit_status_of_the_tests(run, args, env, code, last):
+    result = run('run_tests.sh', *args, **env)
+    assert result.returncode == code
+    assert (result.stderr
+            if code else result.stdout).splitlines()[-1].startswith(last)
+    assert ('lint flake8' in result.calls) == bool(args)
+
+
+@pytest.mark.skipif(sys.platform == 'win32', reason='needs signals')
+def test_interruption_is_said_and_leaves_its_mark(repo, tmp_path):
+    slow = tmp_path / 'bin' / 'python3'
+    slow.write_text(
+        FAKE_PYTHON.replace('echo "pip $*" >> "$CALLS"',
+                            'touch "$CALLS"; sleep 1'))
+    calls = tmp_path / 'calls'
+    with subprocess.Popen(
+        ['bash', repo / 'tools' / 'quickstart.sh'],
+            env={
+                **os.environ, 'CALLS': str(calls),
+                'VENV': str(repo / '.venv'),
+                'PATH': f'{tmp_path}/bin:{os.environ["PATH"]}'
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True) as process:
+        deadline = time.time() + 30
+        while not calls.exists() and time.time() < deadline:
+            time.sleep(0.05)
+        process.terminate()
+        stderr = process.communicate(timeout=30)[1]
+    assert process.returncode == 1
+    assert stderr.startswith('error: interrupted')
+    assert (repo / '.venv' / '.mmstepnet' / 'installing').exists()
