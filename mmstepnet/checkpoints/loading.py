@@ -12,16 +12,21 @@ import numpy as np
 import torch
 from mmengine.dist import barrier, get_dist_info
 from mmengine.logging import HistoryBuffer
+from mmengine.optim.scheduler import OneCycleParamScheduler
 from torch import Tensor
 
 # Where a file keeps its weights, if not at its top level.
 WEIGHT_KEYS = ('state_dict', 'model_state_dict', 'model', 'net')
 SCHEMES = ('http', 'https', 'torchvision', 'open-mmlab', 'openmmlab', 'mmcls')
 
+# Classes whose methods MMEngine's checkpoints refer to: those of logs and of
+# the one-cycle schedule.
+WITH_METHODS = (HistoryBuffer, OneCycleParamScheduler)
 
-def _method_of_history(cls: type, name: str) -> object:
-    """The only ``getattr`` that the logs in MMEngine's checkpoints need."""
-    if cls is not HistoryBuffer:
+
+def _method(cls: type, name: str) -> object:
+    """The only ``getattr`` that MMEngine's checkpoints need."""
+    if cls not in WITH_METHODS:
         raise pickle.UnpicklingError(f'attribute {name!r} of {cls}')
     return getattr(cls, name)
 
@@ -31,9 +36,9 @@ def _safe_globals() -> list:
     core = getattr(np, '_core', None) or getattr(np, 'core')
     dtypes = [np.int64, np.float32, np.float64, np.uint32, np.bool_]
     return [
-        HistoryBuffer, (_method_of_history, 'builtins.getattr'),
-        argparse.Namespace, np.ndarray, np.dtype, core.multiarray._reconstruct,
-        core.multiarray.scalar
+        *WITH_METHODS,
+        (_method, 'builtins.getattr'), argparse.Namespace, np.ndarray,
+        np.dtype, core.multiarray._reconstruct, core.multiarray.scalar
     ] + [type(np.dtype(dtype)) for dtype in dtypes]
 
 

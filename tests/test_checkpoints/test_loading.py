@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from mmengine.logging import HistoryBuffer
+from mmengine.optim import OneCycleLR
 
 from mmstepnet.checkpoints import load_weights, loading
 
@@ -32,8 +33,12 @@ def test_containers(container, zipped, tmp_path):
 
 def test_what_training_frameworks_add(tmp_path):
     history = HistoryBuffer(np.array([1., 2.]), np.array([1, 1]))
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+    schedule = OneCycleLR(optimizer, eta_max=1., total_steps=3)
     content = dict(
         state_dict=WEIGHTS,
+        optimizer=optimizer.state_dict(),
+        param_schedulers=[schedule.state_dict()],
         meta=dict(epoch=1, dataset_meta=dict(classes=('cell', ))),
         message_hub=dict(
             log_scalars={'train/loss': history},
