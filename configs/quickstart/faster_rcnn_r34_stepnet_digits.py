@@ -4,7 +4,7 @@
 # tools/dataset_converters/digits_scenes.py.
 _base_ = '../faster_rcnn_r50_stepnet_coco.py'
 
-max_epochs = 5
+max_epochs = 6
 data_root = 'data/digits/'
 classes = tuple('0123456789')
 
@@ -16,7 +16,7 @@ model = dict(
         frozen_stages=-1,
         norm_eval=False,
         init_cfg=dict(
-            checkpoint='work_dirs/quickstart/classifier/epoch_5.pth',
+            checkpoint='work_dirs/quickstart/classifier/epoch_6.pth',
             prefix='backbone.')),
     neck=dict(in_channels=[16, 32, 64, 128], out_channels=64, num_outs=4),
     rpn_head=dict(

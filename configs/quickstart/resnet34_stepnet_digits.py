@@ -4,7 +4,7 @@
 # tools/dataset_converters/digits_scenes.py.
 _base_ = 'mmpretrain::_base_/default_runtime.py'
 
-max_epochs = 5
+max_epochs = 6
 
 model = dict(
     type='ImageClassifier',

@@ -4,6 +4,7 @@ import json
 import os
 import platform
 from collections import defaultdict
+from contextlib import redirect_stderr, redirect_stdout
 from importlib.metadata import version
 from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
@@ -135,7 +136,7 @@ def draw_scenes(scenes: List[tuple], path: Path, columns: int) -> None:
         draw_boxes(left, image, truth, f'{name}: truth')
         draw_boxes(right, image, found, 'detected')
     figure.tight_layout(pad=0.6)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=110, bbox_inches='tight')
     plt.close(figure)
 
 
@@ -192,7 +193,7 @@ def summarize(classifier: Path, detector: Path, taken: Dict[str, float],
                      f'± {last(scalars["tns/stderr"]):.4f} | |')
     lines += ['', '| step | seconds |', '| --- | --- |']
     lines += [f'| {name} | {taken[name]:.0f} |' for name in taken]
-    lines += [f'| all | {sum(taken.values()):.0f} |', '', '']
+    lines += [f'| all | {sum(taken.values()):.0f} |', '']
     lines += [f'* {name}: {path.resolve()}' for name, path in files.items()]
     releases = ', '.join(f'{name} {version(name)}'
                          for name in ('torch', 'torchvision'))
@@ -233,7 +234,10 @@ def write_report(work_dir: Path, data: Path, config: Path, checkpoint: Path,
         'Pre-training': classifier,
         'Detection': detector
     }, files['curves of loss, AP and TNS'])
-    scenes = detect(data, config, checkpoint)
+    # MMDetection's own messages would bury the summary.
+    with files['logs'].open('a') as log, redirect_stdout(log), \
+            redirect_stderr(log):
+        scenes = detect(data, config, checkpoint)
     draw_scenes(scenes[:6], files['detections on held-out scenes'], columns=2)
     files['each scene by itself'].mkdir(exist_ok=True)
     for scene in scenes:
