@@ -34,18 +34,22 @@ def test_recipe(network, step, data):
     assert (optimizer.lr, optimizer.weight_decay) == \
         ((0.05, 5e-4) if 'resnext' in network else (0.1, 1e-4))
     assert cfg.model.head.num_classes == int(data[5:])
-    model = build(cfg.model, 'mmpretrain')
-    blocks = list(model.backbone.blocks())
-    kinds = {
-        'shape': {type(b.step)
-                  for b in blocks if b.downsample is not None},
-        'other': {type(b.step)
-                  for b in blocks if b.downsample is None}
+
+
+@pytest.mark.parametrize('network', NETWORKS)
+def test_one_damping_in_every_block_that_keeps_its_shape(network):
+    models = {
+        step: build(config(network, step, 'cifar10').model, 'mmpretrain')
+        for step in STEPS
     }
-    assert kinds == dict(shape={Unit}, other={STEPS[step]})
-    plain = count(build(config(network, 'plain', data).model, 'mmpretrain'))
-    damped = sum(b.downsample is None for b in blocks)
-    assert count(model) - plain == (0 if step == 'plain' else damped)
+    for step, model in models.items():
+        kinds = [set(), set()]
+        for block in model.backbone.blocks():
+            kinds[block.downsample is not None].add(type(block.step))
+        assert kinds == [{STEPS[step]}, {Unit}]
+        damped = sum(b.downsample is None for b in model.backbone.blocks())
+        assert count(model) - count(models['plain']) == (0 if step == 'plain'
+                                                         else damped)
 
 
 @pytest.mark.parametrize('network', NETWORKS)
