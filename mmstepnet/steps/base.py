@@ -2,9 +2,10 @@
 from abc import abstractmethod
 from typing import Optional, Sequence
 
-import torch
 from mmengine.model import BaseModule
 from torch import Tensor
+
+from .scaled_add import scaled_add
 
 
 class Step(BaseModule):
@@ -101,8 +102,8 @@ class Step(BaseModule):
                     'backbones, not as a plugin of another ResNet')
             return residual * self.step_size(residual, None).to(residual.dtype)
         step_size = self.step_size(residual, identity).to(residual.dtype)
-        return torch.addcmul(identity, self.derivative(residual, identity),
-                             step_size)
+        return scaled_add(identity, self.derivative(residual, identity),
+                          step_size)
 
     def input_weights(self) -> Optional[Sequence[Tensor]]:
         """The weights through which the input enters the step size.

@@ -82,25 +82,28 @@ class StepNet(Step):
         super().reset_parameters()
         nn.init.kaiming_uniform_(self.weight, a=math.sqrt(5))
 
-    def pool(self, residual: Tensor, identity: Tensor) -> Tensor:
-        """Means of the states that the adaptor sees.
+    def descriptor(self, residual: Tensor, identity: Tensor) -> Tensor:
+        """What the batch norm gets, the descriptor z.
 
         Args:
             residual (Tensor): Output of the residual branch, (N, C, H, W).
             identity (Tensor): Present state, (N, C, H, W).
 
         Returns:
-            Tensor: Means (N, C, 2), or (N, C, 1) for one input.
+            Tensor: Descriptor, (N, C).
         """
+        weights = self.weight.unbind(-1)
         if self.inputs == 'difference':
-            return global_average(residual)[..., None]
+            return global_average(residual) * weights[0]
         current = global_average(identity)
         if self.inputs == 'current':
-            return current[..., None]
-        following = current + global_average(residual)
+            return current * weights[0]
+        following = global_average(residual)
         if self.inputs == 'next':
-            return following[..., None]
-        return torch.stack((current, following), dim=-1)
+            return (current + following) * weights[0]
+        # u * current + v * (current + following)
+        return torch.addcmul(current * (weights[0] + weights[1]), following,
+                             weights[1])
 
     def input_weights(self) -> Sequence[Tensor]:
         """The W of the map ``W * v + b``."""
@@ -109,5 +112,5 @@ class StepNet(Step):
     def step_size(self, residual: Tensor,
                   identity: Optional[Tensor]) -> Tensor:
         """Step size of every channel, (N, C, 1, 1), float32 or better."""
-        pooled = (self.pool(residual, identity) * self.weight).sum(-1)
-        return as_gate(self.excite(self.norm(pooled)))
+        z = self.descriptor(residual, identity)
+        return as_gate(self.excite(self.norm(z)))
