@@ -153,8 +153,9 @@ def _plot_surface(results: Results, path: str, xlabel: str,
     for ax, (name, result), loss in zip(axes, results.items(), losses):
         lines = ax.contour(result['x'], result['y'],
                            loss.clamp(min=levels[0].item()), levels.tolist())
-        ax.clabel(lines, lines.levels[::2], fmt='%.2g', fontsize=7)
+        ax.clabel(lines, lines.levels[::2], fmt='%.3g', fontsize=7)
         ax.plot(0, 0, 'k+')
+        ax.locator_params(nbins=5)
         ax.set(title=name, xlabel=xlabel, ylabel=ylabel)
     finish(fig, axes, path)
 
