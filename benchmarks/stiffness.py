@@ -92,31 +92,43 @@ def bench_hook(args):
     args.no_pin_memory = True
     set_dataloader_defaults(cfg, args, 'val')
     runner = build_runner(cfg, 'val')
-    loop = runner.build_val_loop(runner._val_loop)
-    runner._val_loop = loop
+    loop = runner._val_loop = runner.build_val_loop(runner._val_loop)
     plain = list(runner._hooks)
     runner.register_hook(dict(type='mmstepnet.TNSHook'))
-    hooks = dict(without=plain, with_hook=list(runner._hooks))
-    wall, cpu = ({name: [] for name in hooks} for _ in range(2))
+    hook = next(h for h in runner._hooks if h not in plain)
+    hooks = {False: plain, True: list(runner._hooks)}
+    batches = list(loop.dataloader)
+    runner.call_hook('before_val')
+    runner.call_hook('before_val_epoch')
+    runner.model.eval()
+    clocks = dict(wall=time.perf_counter, cpu=time.process_time)
+    totals = []
     for repeat in range(args.repeats + 1):
-        order = list(hooks)[::1 if repeat % 2 else -1]
-        for name in order:
-            runner._hooks = hooks[name]
-            start = time.perf_counter(), time.process_time()
-            loop.run()
-            if repeat:  # The first pair warms up.
-                wall[name].append(time.perf_counter() - start[0])
-                cpu[name].append(time.process_time() - start[1])
-    size = len(loop.dataloader.dataset)
-    print(f'\n{args.config}: {size} images, {torch.get_num_threads()} '
-          f'threads, {args.repeats} pairs of runs in alternating order')
-    for kind, seconds in dict(wall=wall, cpu=cpu).items():
-        ratios = [b / a for a, b in zip(*seconds.values())]
-        medians = {k: statistics.median(v) for k, v in seconds.items()}
-        print(f'{kind} time: without {medians["without"]:.2f} s, with '
-              f'{medians["with_hook"]:.2f} s, median of the pairs '
-              f'{statistics.median(ratios) - 1:+.2%} '
-              f'(from {min(ratios) - 1:+.2%} to {max(ratios) - 1:+.2%})')
+        total = {(kind, on): 0. for kind in clocks for on in hooks}
+        for index, batch in enumerate(batches):
+            # Both on one image, so that what else the machine does hits both.
+            for on in (True, False) if (repeat + index) % 2 else (False, True):
+                runner._hooks = hooks[on]
+                hook._recorder.open() if on else hook._recorder.close()
+                start = {kind: clock() for kind, clock in clocks.items()}
+                loop.run_iter(index, batch)
+                for kind, clock in clocks.items():
+                    total[kind, on] += clock() - start[kind]
+                hook._recorder.close()
+        totals.append(total)
+    hook.after_val_epoch(runner, {})
+    print(f'\n{args.config}: {len(batches)} batches, '
+          f'{torch.get_num_threads()} threads, {args.repeats} pairs of runs, '
+          'interleaved batch by batch')
+    for kind in clocks:
+        # The first pair warms up.
+        off, on = ([total[kind, on] for total in totals[1:]]
+                   for on in (False, True))
+        ratios = [b / a - 1 for a, b in zip(off, on)]
+        print(f'{kind} time of a run: without {statistics.median(off):.2f} s, '
+              f'with {statistics.median(on):.2f} s, median of the pairs '
+              f'{statistics.median(ratios):+.2%} '
+              f'(from {min(ratios):+.2%} to {max(ratios):+.2%})')
 
 
 def main():
