@@ -87,7 +87,9 @@ param_scheduler = [
 auto_scale_lr = dict(base_batch_size=8)
 
 default_hooks = dict(
-    logger=dict(interval=20), checkpoint=dict(max_keep_ckpts=1))
+    logger=dict(interval=20),
+    # The oldest one is removed before the newest one is whole.
+    checkpoint=dict(max_keep_ckpts=2))
 # The processes' batch norms see different scenes.
 custom_hooks = [dict(type='SyncBuffersHook'), dict(type='mmstepnet.TNSHook')]
 randomness = dict(seed=0)

@@ -62,7 +62,9 @@ param_scheduler = [
 auto_scale_lr = dict(base_batch_size=64)
 
 default_hooks = dict(
-    logger=dict(interval=30), checkpoint=dict(max_keep_ckpts=1))
+    logger=dict(interval=30),
+    # The oldest one is removed before the newest one is whole.
+    checkpoint=dict(max_keep_ckpts=2))
 # The processes' batch norms see different pictures.
 custom_hooks = [dict(type='SyncBuffersHook'), dict(type='mmstepnet.TNSHook')]
 randomness = dict(seed=0)

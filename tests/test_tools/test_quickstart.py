@@ -64,10 +64,16 @@ def test_output_goes_to_a_file_and_progress_to_the_screen(
     assert capsys.readouterr().out.strip() == pipeline.progress(TRAIN_LINE)
 
 
-def test_a_failed_command_says_why(pipeline, tmp_path):
-    command = [sys.executable, '-c', 'import sys; sys.exit("no more luck")']
-    with pytest.raises(pipeline.Failed, match='status 1: no more luck'):
+@pytest.mark.parametrize('output, reason', [
+    ('no more luck', 'no more luck'),
+    ('error: no file\nE1201 failed (exitcode: 1)', 'error: no file'),
+    ('[rank0]: ValueError: bad value\nfailed', 'ValueError: bad value'),
+])
+def test_a_failed_command_says_why(pipeline, tmp_path, output, reason):
+    command = [sys.executable, '-c', f'import sys; sys.exit({output!r})']
+    with pytest.raises(pipeline.Failed) as caught:
         pipeline.run_logged(command, tmp_path / 'log')
+    assert f'ended with status 1: {reason} (see ' in str(caught.value)
 
 
 @pytest.fixture
@@ -89,6 +95,8 @@ def commands(pipeline, training, monkeypatch):
     def run_logged(command, log):
         commands.append([str(part) for part in command])
         training.checkpoint.touch()
+        (training.work_dir / 'last_checkpoint').write_text(
+            str(training.checkpoint))
 
     monkeypatch.setattr(pipeline, 'run_logged', run_logged)
     monkeypatch.setattr(pipeline.torch.cuda, 'device_count', lambda: 0)
@@ -118,6 +126,14 @@ def test_interrupted_training_goes_on(pipeline, training, commands, tmp_path):
     (tmp_path / 'work' / 'epoch_1.pth').touch()
     assert pipeline.train(training)
     assert (tmp_path / 'work' / 'epoch_1.pth').exists()
+
+
+def test_lost_checkpoint_starts_over(pipeline, training, commands, tmp_path):
+    pipeline.train(training)
+    training.checkpoint.unlink()
+    (tmp_path / 'work' / 'output.log').touch()
+    assert pipeline.train(training)
+    assert not (tmp_path / 'work' / 'output.log').exists()
 
 
 @pytest.mark.parametrize('name, text', [

@@ -29,6 +29,8 @@ WORK_DIR = Path('work_dirs/quickstart')
 #: What of a log line is shown, besides the epoch and iteration.
 SHOWN = ('eta', 'loss', 'accuracy/top1', 'coco/bbox_mAP', 'coco/bbox_mAP_50',
          'tns/total')
+#: The message of an exception, or that of a tool.
+ERROR = re.compile(r'\berror: .+|\b\w*(Error|Exception): .+')
 
 
 class Failed(Exception):
@@ -86,11 +88,12 @@ def run_logged(command: Sequence, log: Path) -> None:
             },
             text=True,
             errors='replace') as process:
-        last = 'no output'
+        last, error = 'no output', None
         try:
             for line in process.stdout:
                 file.write(line)
                 last = line.strip() or last
+                error = ERROR.search(line) or error
                 shown = progress(line)
                 if shown:
                     print(f'    {shown}')
@@ -99,7 +102,7 @@ def run_logged(command: Sequence, log: Path) -> None:
             raise
     if process.returncode:
         raise Failed(f'{command[1]} ended with status {process.returncode}: '
-                     f'{last} (see {log})')
+                     f'{error[0] if error else last} (see {log})')
 
 
 def build_data() -> None:
@@ -131,6 +134,11 @@ class Training(NamedTuple):
         epochs = self.load().train_cfg.max_epochs
         return self.work_dir / f'epoch_{epochs}.pth'
 
+    def has_checkpoint(self) -> bool:
+        """Whether there is one to go on from."""
+        pointer = self.work_dir / 'last_checkpoint'
+        return pointer.exists() and Path(pointer.read_text().strip()).exists()
+
     def fingerprint(self) -> str:
         """Changes where the config or an input does."""
         digest = hashlib.sha256(
@@ -157,9 +165,9 @@ def train(training: Training) -> bool:
     """Train, go on, or reuse; whether anything was left to do."""
     record = training.work_dir / 'fingerprint'
     fingerprint = training.fingerprint()
-    if record.exists() and record.read_text() == fingerprint:
-        if training.checkpoint.exists() and (training.work_dir /
-                                             'finished').exists():
+    if (record.exists() and record.read_text() == fingerprint
+            and training.has_checkpoint()):
+        if (training.work_dir / 'finished').exists():
             print(f'    {training.work_dir} is trained already')
             return False
     else:
