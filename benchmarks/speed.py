@@ -1,0 +1,141 @@
+# Copyright (c) mmstepnet contributors. All rights reserved.
+"""What steps cost beside a plain ResNet-50.
+
+``python benchmarks/speed.py`` times one run of every network in turn, again
+and again, and prints the ratios to the plain network of the same turn: what
+slows the machine down for a while slows both. ``--mode memory`` prints the
+peak memory of a training step instead. With ``--clock cpu`` the seconds are
+those of this process, which other processes disturb less.
+"""
+import argparse
+import statistics
+import time
+
+import torch
+from networks import NETWORKS
+from torch.profiler import ProfilerActivity, profile
+
+CLOCKS = dict(wall=time.perf_counter, cpu=time.process_time)
+
+
+def parse_args():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        '--mode', choices=['eval', 'train', 'memory'], default='eval')
+    parser.add_argument('--batch', type=int, default=1)
+    parser.add_argument(
+        '--size', type=int, nargs=2, default=[224, 224], metavar=('H', 'W'))
+    parser.add_argument('--rounds', type=int, default=20)
+    parser.add_argument('--threads', type=int, default=2)
+    parser.add_argument('--clock', choices=CLOCKS, default='wall')
+    parser.add_argument('--compile', action='store_true')
+    parser.add_argument('--channels-last', action='store_true')
+    parser.add_argument('--amp', action='store_true', help='bfloat16')
+    parser.add_argument(
+        '--device', default='cpu', help='cpu or cuda; memory is for cpu only')
+    parser.add_argument(
+        '--networks', nargs='+', choices=NETWORKS, default=list(NETWORKS))
+    return parser.parse_args()
+
+
+class Subject:
+    """A network and one run of it."""
+
+    def __init__(self, name, args):
+        torch.manual_seed(0)
+        model = NETWORKS[name]().to(args.device)
+        model.train(args.mode != 'eval')
+        self.x = torch.randn(args.batch, 3, *args.size, device=args.device)
+        if args.channels_last:
+            model = model.to(memory_format=torch.channels_last)
+            self.x = self.x.to(memory_format=torch.channels_last)
+        self.training = args.mode != 'eval'
+        self.amp = args.amp
+        self.parameters = list(model.parameters())
+        self.optimizer = torch.optim.SGD(self.parameters, lr=0., momentum=.9)
+        self.model = torch.compile(model) if args.compile else model
+
+    def run(self):
+        with torch.set_grad_enabled(self.training), torch.autocast(
+                self.x.device.type, torch.bfloat16, enabled=self.amp):
+            out = self.model(self.x)
+        if self.training:
+            self.optimizer.zero_grad()
+            out.float().mean().backward()
+            self.optimizer.step()
+        if self.x.is_cuda:
+            torch.cuda.synchronize()
+
+    def seconds(self, clock):
+        start = clock()
+        self.run()
+        return clock() - start
+
+    def peak_bytes(self):
+        """Most that a step holds, parameters and their momentum included."""
+        self.run()
+        held = sum(p.nbytes for p in self.parameters) * 2
+        self.optimizer.zero_grad()
+        with profile(
+                activities=[ProfilerActivity.CPU], profile_memory=True) as p:
+            self.run()
+        now = peak = 0
+        events = p.profiler.kineto_results.events()
+        for event in sorted((e for e in events if e.name() == '[memory]'),
+                            key=lambda e: e.start_ns()):
+            now += event.nbytes()
+            peak = max(peak, now)
+        return held + peak
+
+
+def quartiles(values):
+    low, _, high = statistics.quantiles(values, n=4)
+    return low, statistics.median(values), high
+
+
+def compare_times(subjects, args):
+    clock = CLOCKS[args.clock]
+    seconds = {name: [] for name in subjects}
+    for subject in subjects.values():
+        subject.run()
+        subject.run()
+    for _ in range(args.rounds):
+        for name, subject in subjects.items():
+            seconds[name].append(subject.seconds(clock))
+    base = next(iter(seconds.values()))
+    print(f'{"network":24} {"best ms":>9} {"ratio":>7}  quartiles      of the '
+          'best')
+    for name, own in seconds.items():
+        low, ratio, high = quartiles([a / b for a, b in zip(own, base)])
+        print(f'{name:24} {min(own) * 1e3:9.1f} {ratio:7.3f}  {low:.3f}-'
+              f'{high:.3f} {min(own) / min(base):11.3f}')
+
+
+def compare_memory(subjects):
+    base = None
+    print(f'{"network":24} {"peak MB":>9} {"ratio":>7}')
+    for name, subject in subjects.items():
+        peak = subject.peak_bytes()
+        base = base or peak
+        print(f'{name:24} {peak / 1e6:9.1f} {peak / base:7.3f}')
+
+
+def main():
+    args = parse_args()
+    torch.set_num_threads(args.threads)
+    print(f'ResNet-50, {args.mode}, batch {args.batch}, '
+          f'{args.size[0]}x{args.size[1]}, '
+          f'{"compiled" if args.compile else "eager"}'
+          f'{", channels last" if args.channels_last else ""}'
+          f'{", bfloat16" if args.amp else ""}, {args.device}, '
+          f'{args.threads} threads, {args.rounds} rounds, {args.clock} time, '
+          f'torch {torch.__version__}')
+    subjects = {name: Subject(name, args) for name in args.networks}
+    if args.mode == 'memory':
+        compare_memory(subjects)
+    else:
+        compare_times(subjects, args)
+
+
+if __name__ == '__main__':
+    main()
