@@ -25,7 +25,7 @@ def _serve(rank, world_size, store, connection):
 
 
 class GlooPool:
-    """``run(fn, *args)`` calls ``fn(rank, world_size, *args)`` in each process.
+    """``run(fn, *args)`` calls ``fn(rank, world_size, *args)`` in every one.
 
     ``fn`` must be at the top of a module; what it returns is pickled.
     """

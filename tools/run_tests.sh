@@ -16,13 +16,10 @@ fi
 
 run_lint() {
     local status=0 tool
-    for tool in "flake8" "isort --check-only --quiet" "yapf -rdp" "codespell"
-    do
-        "$ENV_PYTHON" -m ${tool/codespell/codespell_lib} \
-            mmstepnet tools tests configs setup.py || {
-            echo "failed: $tool" >&2
+    for tool in "flake8" "isort --check-only" "codespell_lib"; do
+        # Unquoted: a tool and its options.
+        "$ENV_PYTHON" -m $tool mmstepnet tools tests configs setup.py ||
             status=1
-        }
     done
     return $status
 }
