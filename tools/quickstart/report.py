@@ -168,6 +168,8 @@ def detect(data: Path, config: Path, checkpoint: Path) -> List[tuple]:
                     found.bboxes, found.labels, found.scores)
         ]
         image = mmcv.imread(str(path), channel_order='rgb')
+        # The surest is drawn last, on top.
+        boxes.sort(key=lambda box: box.score)
         scenes.append((item['file_name'], image, truth[item['id']], boxes))
     return scenes
 
