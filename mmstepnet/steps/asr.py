@@ -8,6 +8,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from mmstepnet.registry import MODELS
 from .base import Step
 from .builder import build_step
+from .sge import SGE
 
 
 @MODELS.register_module()
@@ -57,9 +58,10 @@ class ASR(Step):
                  init_cfg: Optional[dict] = None) -> None:
         super().__init__(in_channels, init_cfg=init_cfg)
         self.gate = build_step(gate, in_channels)
-        if not self.gate.input_weights() or isinstance(self.gate, ASR):
-            raise ValueError('gate must be a step whose size depends on what '
-                             f'it looks at, got {gate!r}')
+        # SGE normalizes over space: of one pixel it sees nothing
+        if not self.gate.input_weights() or isinstance(self.gate, (ASR, SGE)):
+            raise ValueError('gate must be a step whose size depends on the '
+                             f'vector that it looks at, got {gate!r}')
         self.init = init
         self.psi = nn.Parameter(
             torch.empty(1 + self.gate.needs_identity, in_channels, 1, 1))

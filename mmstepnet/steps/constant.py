@@ -33,14 +33,18 @@ def constant_step_size(step: Step) -> Optional[Tensor]:
         return None
     tensor = next(iter([*step.parameters(), *step.buffers()]), torch.ones(1))
     # a copy in evaluation mode keeps the mode and the statistics as they are
-    step = copy.deepcopy(step).eval()
-    residual, identity = tensor.new_tensor([[1.], [2.]]).repeat(
-        1, step.in_channels)[..., None, None].split(1)
+    step = copy.deepcopy(step).eval().double()
+    residual, identity = tensor.new_tensor([[1.], [2.]],
+                                           dtype=torch.float64).repeat(
+                                               1,
+                                               step.in_channels)[..., None,
+                                                                 None].split(1)
     step_size = step.step_size(residual, identity).expand_as(residual)
-    expected = torch.addcmul(identity, residual, step_size.to(residual.dtype))
-    if not torch.allclose(step(residual, identity), expected):
+    expected = torch.addcmul(identity, residual, step_size)
+    if not torch.allclose(
+            step(residual, identity), expected, rtol=1e-12, atol=0):
         return None
-    return step_size.flatten()
+    return step_size.flatten().to(tensor.dtype)
 
 
 def require_input_weights(step: Step) -> Sequence[Tensor]:

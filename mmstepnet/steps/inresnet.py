@@ -116,8 +116,8 @@ class InResNet(Step):
         return residual
 
     def input_weights(self) -> Sequence[Tensor]:
-        """None: the step size is the number one."""
-        return []
+        """Those of the gate, through which the state enters the damping."""
+        return [self.weight] if self.kind == 'gating' else []
 
     def step_size(self, residual: Tensor,
                   identity: Optional[Tensor]) -> Tensor:
@@ -126,7 +126,9 @@ class InResNet(Step):
 
     def derivative(self, residual: Tensor,
                    identity: Optional[Tensor]) -> Tensor:
-        """Scaled residual less the damped state, (N, C, H, W)."""
+        """Scaled residual less the damped state, float32 or better."""
+        dtype = torch.promote_types(identity.dtype, torch.float32)
+        residual, identity = residual.to(dtype), identity.to(dtype)
         damping = self.damping(identity)
         return self.scaled_residual(residual, damping) - identity * damping
 

@@ -106,10 +106,22 @@ class StiffnessAccumulator:
         parts = self._all_chunks()
         if not parts:
             return
-        first = _first_occurrences(torch.cat([keys for keys, _ in parts]))
-        masks = first.split([len(keys) for keys, _ in parts])
-        for (_, values), mask in zip(parts, masks):
-            yield values[mask & _is_finite(values)]
+        rows = [_is_finite(values).nonzero()[:, 0] for _, values in parts]
+        first = _first_occurrences(
+            torch.cat([keys[row] for (keys, _), row in zip(parts, rows)]))
+        masks = first.split([len(row) for row in rows])
+        for (_, values), row, mask in zip(parts, rows, masks):
+            yield values[row[mask]]
+
+    def non_finite(self) -> Dict[str, str]:
+        """Samples that were never finite and their first such block."""
+        finite = set()
+        if self._non_finite:
+            for keys, values in self._all_chunks():
+                finite.update(keys[_is_finite(values)].tolist())
+        return dict(
+            sorted(named for key, named in self._non_finite.items()
+                   if key not in finite))
 
     def samples(self) -> Tensor:
         """All of :meth:`chunks` in one tensor, (N, L, 3) float32."""
@@ -127,10 +139,7 @@ class StiffnessAccumulator:
             StiffnessReport: The numbers of the samples so far.
         """
         return StiffnessReport.from_chunks(
-            self.stages,
-            self.chunks(),
-            dt=dt,
-            non_finite=dict(sorted(self._non_finite.values())))
+            self.stages, self.chunks(), dt=dt, non_finite=self.non_finite())
 
     def grid(self, dt: str = 'own', steps: int = 50) -> Tuple[Tensor, Tensor]:
         """Degrees M1 and M2, (steps,) each, from 0 to where nothing is stiff.

@@ -28,11 +28,14 @@ def l2_norm(features: Tensor, per_channel: bool = False) -> Tensor:
         tensor([12.], dtype=torch.float64)
     """
     dtype = torch.promote_types(features.dtype, torch.float32)
-    # Short inner sums first: a single float32 sum over a large map loses
-    # three digits.
-    norms = torch.linalg.vector_norm(
-        features.reshape(*features.shape[:2], -1), dim=2, dtype=dtype)
-    norms = norms.double()
+    if features.dim() == 2:
+        features = features[..., None]
+    # Float32 for the short sums of a row only: over a large map it loses
+    # three digits. A sum beyond its range is no number, not an infinite one.
+    rows = torch.linalg.vector_norm(features, dim=-1, dtype=dtype).double()
+    rows = rows.masked_fill(rows.isinf(), torch.nan)
+    norms = torch.linalg.vector_norm(rows.flatten(2), dim=2) \
+        if rows.dim() > 2 else rows
     return norms if per_channel else torch.linalg.vector_norm(norms, dim=1)
 
 
@@ -118,7 +121,9 @@ def excess(nsi: Tensor, stage_sizes: StageSizes = None) -> Tensor:
             parts.append(torch.full_like(part, -1))
             continue
         mean = part.mean(dim=1, keepdim=True)
-        parts.append(part / mean.masked_fill(mean == 0, 1) - 1)
+        part = part / mean.masked_fill(mean == 0, 1) - 1
+        # the mean of equal numbers may differ from them in the last digit
+        parts.append(part.masked_fill(part.abs() < 1e-13, 0))
     return torch.cat(parts, dim=1)
 
 

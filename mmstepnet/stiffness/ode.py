@@ -90,6 +90,10 @@ class ODE:
         """SI (K,) at the states (K, D)."""
         return stiffness_index(self.jacobian(states))
 
+    def stiffness_aware_index(self, states: Tensor) -> Tensor:
+        """SAI (K,) at the states (K, D), in the limit of small steps."""
+        return nsi(states.double(), torch.func.vmap(self.field)(states))
+
     def solve(self, times: Tensor, tolerance: float = 1e-10) -> Tensor:
         """States (K, D) at the times (K,) by SciPy's implicit Radau method.
 

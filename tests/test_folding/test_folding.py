@@ -101,11 +101,31 @@ def test_folding_twice_is_refused():
     refused(CIFARResNet(29).eval(), 'nothing to fold')
 
 
-@pytest.mark.parametrize('step',
-                         sorted({*available_steps()} - {'ASR', 'Unit'}))
+@pytest.mark.parametrize(
+    'step',
+    sorted({*available_steps()} - {'ASR', 'Unit'}) +
+    [dict(type='InResNet', damping='gating', init_range=(0., 0.))])
 def test_a_step_that_depends_on_its_input_is_refused(step):
     model = trained(ResNet(18, base_channels=64, step=step))
-    refused(model, f'only a constant step size folds.*{step}')
+    name = step if isinstance(step, str) else step['type']
+    refused(model, f'only a constant step size folds.*{name}')
+
+
+def test_a_gate_that_a_single_probe_would_miss_is_refused():
+    model = ResNet(18, step=dict(type='InResNet', damping='gating')).eval()
+    for block in model.blocks():
+        if not isinstance(block.step, Unit):
+            block.step.weight.data.fill_(-0.1)
+            block.step.lam.data.fill_(0.5)
+    refused(model, 'only a constant step size folds.*InResNet')
+
+
+def test_a_damping_close_to_zero_is_refused():
+    model = ResNet(18, step=dict(type='InResNet')).eval()
+    for block in model.blocks():
+        if not isinstance(block.step, Unit):
+            block.step.lam.data.fill_(1e-7)
+    refused(model, 'only a constant step size folds.*InResNet')
 
 
 def test_one_such_step_is_enough_to_refuse():

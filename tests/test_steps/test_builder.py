@@ -56,3 +56,9 @@ def test_wrong_settings_get_a_sentence(cfg, error, message):
     with pytest.raises(error, match=message) as info:
         build_step(cfg, 16)
     assert '\n' not in str(info.value)
+
+
+@pytest.mark.parametrize('gate', ['ASR', 'SGE', 'Unit', 'InResNet'])
+def test_asr_refuses_a_gate_that_sees_nothing_of_a_vector(gate):
+    with pytest.raises(ValueError, match='depends on the vector'):
+        build_step(dict(type='ASR', gate=gate), 64)

@@ -115,6 +115,16 @@ def test_samples_that_are_not_finite_are_named():
     assert '2 samples' in report.summary()
 
 
+def test_a_repeated_sample_counts_if_it_was_finite_once():
+    values = numbers(3)
+    broken = values.clone()
+    broken[:, 1, 0] = math.nan
+    for batches in ((values, broken), (broken, values)):
+        report = filled(torch.cat(batches), list('abcabc')).compute()
+        assert report.total == filled(values).compute().total
+        assert report.non_finite == {}
+
+
 def test_memory():
     count = 5000
     stages = dict(s=[str(i) for i in range(12)])

@@ -12,6 +12,7 @@ from reference import grid_tns, is_stiff
 from mmstepnet.stiffness import (delta, delta_function, excess, nsi,
                                  proportion, proportion_function, stage_tns,
                                  staircase_area, tns)
+from mmstepnet.stiffness.functional import l2_norm
 
 fast = settings(max_examples=60, deadline=None)
 
@@ -160,6 +161,26 @@ def test_nsi_against_numpy():
 def test_nsi_of_half_precision_does_not_overflow():
     large = torch.full((1, 8, 64, 64), 6e4, dtype=torch.float16)
     assert nsi(large, large).tolist() == [1]
+
+
+@pytest.mark.parametrize('memory_format',
+                         [torch.contiguous_format, torch.channels_last])
+def test_norm_of_a_large_map_keeps_its_digits(memory_format):
+    features = torch.rand(1, 2, 1000, 1000).to(memory_format=memory_format)
+    assert l2_norm(features).item() == pytest.approx(
+        features.double().norm().item(), rel=1e-6)
+
+
+def test_a_norm_beyond_the_range_is_no_number():
+    huge, one = torch.full((1, 2, 4, 4), 3e19), torch.ones(1, 2, 4, 4)
+    assert nsi(huge, one).isnan().all() and nsi(one, huge).isnan().all()
+
+
+@pytest.mark.parametrize('count', [2, 3, 5, 7])
+def test_equal_blocks_are_at_the_mean(count):
+    values = torch.full((1, count), .1)
+    assert proportion(values, [0.]).item() == 1
+    assert tns(values).item() == 0
 
 
 def test_gradient():

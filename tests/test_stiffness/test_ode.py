@@ -73,15 +73,26 @@ def test_van_der_pol(mu):
     ode = van_der_pol(mu)
     times = torch.linspace(0, max(1.2 * mu, 6), 60001, dtype=torch.float64)
     states = ode.solve(times, 1e-8)
-    si = ode.stiffness_index(states[:-1])
-    sai = stiffness_aware_index(states, times)
-    assert 0.6 < sai.max() / si.max() < 0.9
+    si = ode.stiffness_index(states)
+    sai = ode.stiffness_aware_index(states)
+    assert 0.7 < sai.max() / si.max() < 1
     assert si.max() == pytest.approx(3 * mu, rel=0.05)
     if mu >= 10:
         jump = times[si.argmax()] - times[sai.argmax()]
         assert abs(jump) < 3 / mu
         # Between the jumps the solution creeps where its field is stiff.
         assert sai.median() < si.median() / 100
+
+
+def test_index_at_a_state_is_the_limit_of_small_steps():
+    ode = van_der_pol(5.)
+    times = torch.linspace(0, 1e-4, 3, dtype=torch.float64)
+    states = ode.solve(times)
+    exact = ode.stiffness_aware_index(states)[0]
+    stepped = stiffness_aware_index(states, times)[0]
+    assert stepped.item() == pytest.approx(exact.item(), rel=1e-3)
+    expected = ode.field(states[0]).norm() / states[0].norm()
+    assert exact.item() == pytest.approx(expected.item(), rel=1e-12)
 
 
 def test_rank_correlation():
