@@ -4,12 +4,10 @@ import os.path as osp
 
 import torch
 from mmengine.config import Config
-from mmengine.registry import init_default_scope
 
-from mmstepnet.checkpoints import load_weights, read_checkpoint
+from mmstepnet.checkpoints import load_model, read_checkpoint
 from mmstepnet.engine import explain_errors
 from mmstepnet.folding import fold_steps, plain_config
-from mmstepnet.registry import MODELS
 
 
 def parse_args():
@@ -25,31 +23,11 @@ def parse_args():
     return parser.parse_args()
 
 
-def load(cfg, path):
-    """The model of the config with all weights of the checkpoint."""
-    init_default_scope(cfg.get('default_scope', 'mmengine'))
-    model = MODELS.build(cfg.model).eval()
-    weights = {
-        name.removeprefix('module.'): value
-        for name, value in load_weights(path).items()
-    }
-    expected = model.state_dict()
-    for name, value in expected.items():
-        got = weights.get(name)
-        if got is None or got.shape != value.shape:
-            raise ValueError(
-                f'the checkpoint {path!r} is not of this config: expected '
-                f'{name} of shape {tuple(value.shape)}, got '
-                f'{None if got is None else tuple(got.shape)}')
-    model.load_state_dict({name: weights[name] for name in expected})
-    return model
-
-
 @explain_errors
 def main():
     args = parse_args()
     cfg = Config.fromfile(args.config)
-    model = load(cfg, args.checkpoint)
+    model = load_model(cfg, args.checkpoint)
     folded = fold_steps(model)
     for name, size in folded.items():
         print(f'{name}: step size {size.mean():.4f}, from {size.min():.4f} to '
