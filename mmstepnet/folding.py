@@ -6,7 +6,7 @@ from typing import Dict
 from mmengine.config import Config
 from torch import Tensor, nn
 
-from .steps import Step, Unit, constant_step_size
+from .steps import Step, Unit, build_step, constant_step_size
 
 
 def step_blocks(model: nn.Module) -> Dict[str, nn.Module]:
@@ -91,8 +91,7 @@ def fold_steps(model: nn.Module) -> Dict[str, Tensor]:
         block.require_scalable()
     for name, block in blocks.items():
         block.scale_residual(constants[name])
-        block.set_step(None, block.step.in_channels)
-        block.step.eval()
+        block.step = build_step(None, block.step.in_channels).eval()
     return constants
 
 

@@ -60,17 +60,7 @@ class ResidualBlock(BaseModule):
                           conv_cfg, norm_cfg, **branch)
         self.relu = nn.ReLU(inplace=True)
         self.downsample = downsample
-        self.set_step(step, planes * self.expansion)
-
-    def set_step(self, step: StepConfig, channels: int) -> None:
-        """Build the step that the block takes.
-
-        Args:
-            step (str | dict, optional): Config of the step.
-            channels (int): Channels of the block's output.
-        """
-        self.step = build_step(step, channels)
-        self.step.owns_residual = True
+        self.step = build_step(step, planes * self.expansion)
 
     @abstractmethod
     def build_branch(self, in_channels: int, planes: int, stride: int,

@@ -2,7 +2,6 @@
 from abc import abstractmethod
 from typing import Optional, Sequence
 
-import torch
 from mmengine.model import BaseModule
 from torch import Tensor
 
@@ -50,8 +49,6 @@ class Step(BaseModule):
     at_shape_change: bool = True
     #: Whether the last loaded checkpoint held all parameters of this step.
     is_loaded: bool = False
-    #: Whether nobody but the step sees the residual that it gets.
-    owns_residual: bool = False
 
     def __init__(self,
                  in_channels: int,
@@ -105,26 +102,8 @@ class Step(BaseModule):
                     'backbones, not as a plugin of another ResNet')
             return residual * self.step_size(residual, None).to(residual.dtype)
         step_size = self.step_size(residual, identity).to(residual.dtype)
-        derivative = self.derivative(residual, identity)
-        if derivative is residual and not torch.is_grad_enabled() and \
-                self.may_overwrite(residual, identity):
-            return residual.mul_(step_size).add_(identity)
-        return scaled_add(identity, derivative, step_size)
-
-    def may_overwrite(self, residual: Tensor, identity: Tensor) -> bool:
-        """Whether the next state can take the place of the residual.
-
-        Args:
-            residual (Tensor): Output of the residual branch, (N, C, H, W).
-            identity (Tensor): State, of the same shape.
-
-        Returns:
-            bool: True inside a block of ours, if no hook sees the residual
-            afterwards.
-        """
-        return self.owns_residual and not self._forward_hooks and \
-            residual.dtype == identity.dtype and \
-            not torch.compiler.is_compiling() and not torch.jit.is_tracing()
+        return scaled_add(identity, self.derivative(residual, identity),
+                          step_size)
 
     def input_weights(self) -> Optional[Sequence[Tensor]]:
         """The weights through which the input enters the step size.

@@ -3,7 +3,10 @@
 
 The gradient of the step size needs the residual. Behind a batch norm, though,
 it is an affine function of what that norm keeps anyway, and the gradient is
-that of a batch norm's weight and bias, sample by sample.
+that of a batch norm's weight and bias, sample by sample. Wherever this is not
+known to hold, the sum is PyTorch's ``addcmul``: behind cuDNN's batch norm,
+under compilation, checkpointing, ``torch.func`` and forward-mode
+differentiation, and for a residual that was written to.
 """
 from typing import NamedTuple, Optional, Tuple
 
@@ -26,10 +29,14 @@ class NormSource(NamedTuple):
     eps: float
 
 
-def _saved_tensors_have_hooks() -> bool:
-    """Whether a context, checkpointing say, decides what is kept."""
-    top = getattr(torch._C._autograd, '_top_saved_tensors_default_hooks', None)
-    return top is None or top(False) is not None
+def _autograd_is_plain() -> bool:
+    """Whether no context changes what is kept and how it is used."""
+    hooks = getattr(torch._C._autograd, '_top_saved_tensors_default_hooks',
+                    None)
+    transforms = getattr(torch._C, '_are_functorch_transforms_active', None)
+    level = getattr(torch.autograd.forward_ad, '_current_level', None)
+    return hooks is not None and hooks(False) is None and \
+        transforms is not None and not transforms() and level == -1
 
 
 def norm_source(residual: Tensor) -> Optional[NormSource]:
@@ -50,9 +57,12 @@ def norm_source(residual: Tensor) -> Optional[NormSource]:
     """
     node = residual.grad_fn
     if type(node).__name__ != 'NativeBatchNormBackward0' or \
-            _saved_tensors_have_hooks():
+            residual._version or not _autograd_is_plain():
         return None
-    weight = node._saved_weight
+    try:
+        weight = node._saved_weight
+    except RuntimeError:  # a backward pass has freed what the norm kept
+        return None
     bias = getattr(node.next_functions[2][0], 'variable', None)
     if weight is None or bias is None:
         return None
@@ -137,7 +147,8 @@ def scaled_add(identity: Tensor, residual: Tensor,
     """
     if torch.jit.is_scripting() or torch.jit.is_tracing() or \
             torch.compiler.is_compiling() or not step_size.requires_grad or \
-            step_size.dim() != 4 or step_size.shape[2:].numel() != 1:
+            step_size.dim() != 4 or step_size.shape[2:].numel() != 1 or \
+            residual.shape != identity.shape:
         return torch.addcmul(identity, residual, step_size)
     source = norm_source(residual)
     if source is None:

@@ -35,8 +35,4 @@ class Unit(Step):
                 residual: Tensor,
                 identity: Optional[Tensor] = None) -> Tensor:
         """``identity + residual``."""
-        if identity is None:
-            return residual
-        if self.may_overwrite(residual, identity):
-            return residual.add_(identity)
-        return identity + residual
+        return residual if identity is None else identity + residual

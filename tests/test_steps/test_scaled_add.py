@@ -171,3 +171,77 @@ def test_training_holds_no_more_maps_than_a_plain_network():
         peak_memory(CIFARResNet(20, block='basic', step=step), x)
         for step in (None, 'StepNet'))
     assert stepnet <= 1.02 * plain
+
+
+def per_sample(block, x):
+    """Gradients of every image's loss by ``torch.func``."""
+    names = dict(block.named_parameters())
+
+    def loss(parameters, image):
+        out = torch.func.functional_call(block, parameters, (image[None], ))
+        return out.square().sum()
+
+    return torch.func.vmap(torch.func.grad(loss), (None, 0))(names, x)
+
+
+def test_function_transforms():
+    block = make_block('SE').eval()
+    x = images().detach()
+    got = per_sample(block, x)
+    for i, image in enumerate(x):
+        block(image[None]).square().sum().backward()
+        for name, parameter in block.named_parameters():
+            torch.testing.assert_close(got[name][i], parameter.grad)
+            parameter.grad = None
+
+
+def test_forward_mode():
+    block = make_block('StepNet').eval()
+    x, tangent = images().detach(), torch.ones(4, 64, 5, 6).double()
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x, tangent)
+        got = torch.autograd.forward_ad.unpack_dual(block(dual)).tangent
+    eps = 1e-6
+    expected = (block(x + eps * tangent) - block(x - eps * tangent)) / 2 / eps
+    torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_a_residual_that_a_hook_writes_to():
+    block, x = make_block('SE').train(), images()
+
+    def double(module, args, out):
+        with torch.no_grad():
+            out.mul_(2)
+
+    block.last_norm.register_forward_hook(double)
+    reference = copy.deepcopy(block)
+    expected = gradients(lambda x: literal(reference, x), reference, x)
+    assert relative_error(gradients(block, block, x), expected) < 1e-6
+
+
+def test_a_residual_whose_graph_is_gone():
+    block, x = make_block('SE').train(), images()
+    residual = block.residual(x)
+    residual.sum().backward()
+    state = block.step(residual, x)
+    expected = x + residual * block.step.step_size(residual, x)
+    torch.testing.assert_close(state, expected)
+
+
+def test_a_residual_for_all_images():
+    block, x = make_block('SE').train(), images()
+    residual = block.last_norm(x[:1])
+    state = block.step(residual, x)
+    state.sum().backward()
+    assert state.shape == x.shape and x.grad.isfinite().all()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('step', [None, 'StepNet', 'SE'])
+def test_what_a_hook_keeps_stays_as_it_was(step):
+    block, x = make_block(step).eval(), images().detach()
+    kept = []
+    block.last_norm.register_forward_hook(
+        lambda module, args, out: kept.append(out))
+    block(x)
+    torch.testing.assert_close(kept[0], block.residual(x), rtol=0, atol=0)
