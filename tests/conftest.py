@@ -4,12 +4,20 @@ from pathlib import Path
 
 import pytest
 from gloo import GlooPool
+from mmengine.registry import DefaultScope
 
 # Before MMDetection, which looks for mmcv's operators when it is imported.
 import mmstepnet  # noqa: F401
 
 # files of fixtures are no modules to search for doctests
 collect_ignore_glob = ['conftest.py', '*/conftest.py']
+
+
+@pytest.fixture(autouse=True)
+def no_default_scope():
+    """Forget the scope that a test has set."""
+    yield
+    DefaultScope._instance_dict.clear()
 
 
 @pytest.fixture(scope='session')

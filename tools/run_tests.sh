@@ -2,7 +2,8 @@
 # Set up what is missing and run the tests:
 #   tools/run_tests.sh [--lint] [OPTIONS OF pytest]
 # --lint checks the style of the code too. The variables that choose the
-# environment are listed in setup_env.sh.
+# environment are listed in setup_env.sh. The tests run side by side, a process
+# of one thread on each core; `-n 0` runs them one after the other.
 set -u
 TOOLS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 TORCH_INDEX_URL=${TORCH_INDEX_URL:-}
@@ -28,7 +29,8 @@ SECONDS=0
 setup_env tests
 cd "$REPO" || exit 1
 failed=
-"$ENV_PYTHON" -m pytest "$@" || failed="tests"
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
+"$ENV_PYTHON" -m pytest -n auto --dist loadfile "$@" || failed="tests"
 [ -z "$lint" ] || run_lint || failed="${failed:+$failed and }style"
 took="$((SECONDS / 60)) min $((SECONDS % 60)) s"
 if [ -n "$failed" ]; then

@@ -198,7 +198,8 @@ def test_quickstart_takes_no_arguments(run):
 def test_arguments_of_pytest_arrive_whole(run):
     result = run('run_tests.sh', '-k', 'two words', '-x')
     assert result.returncode == 0, result.stderr
-    assert result.calls.endswith('-m\npytest\n-k\ntwo words\n-x\n')
+    assert result.calls.endswith(
+        '-m\npytest\n-n\nauto\n--dist\nloadfile\n-k\ntwo words\n-x\n')
     assert result.stdout.splitlines()[-1].startswith('OK: all passed in ')
 
 
