@@ -10,8 +10,11 @@ from torch import Tensor, nn
 def global_average(x: Tensor) -> Tensor:
     """Mean over space, (N, C, H, W) -> (N, C), in float32 or better."""
     dtype = torch.promote_types(x.dtype, torch.float32)
-    # the gradient of a sum is a view, that of a mean a map of its own
-    return x.sum((2, 3), dtype=dtype) / (x.size(2) * x.size(3))
+    captured = torch.compiler.is_compiling() or torch.jit.is_tracing()
+    if x.requires_grad and not captured:
+        # the gradient of a sum is a view, that of a mean a map of its own
+        return x.sum((2, 3), dtype=dtype) / (x.size(2) * x.size(3))
+    return x.mean((2, 3), dtype=dtype)
 
 
 def as_gate(logits: Tensor) -> Tensor:
