@@ -19,7 +19,7 @@ def global_average(x: Tensor) -> Tensor:
 
 def as_gate(logits: Tensor) -> Tensor:
     """Sigmoid of logits (N, C), shaped (N, C, 1, 1) to scale a map."""
-    return logits.sigmoid()[:, :, None, None]
+    return logits.sigmoid()[..., None, None]
 
 
 class ElementwiseLinear(nn.Module):
