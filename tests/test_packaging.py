@@ -106,7 +106,8 @@ def test_editable_install(checkout, tmp_path):
     code = (f'import site; site.addsitedir({str(tmp_path)!r})\n'
             'import mmstepnet; print(mmstepnet.__file__)')
     env = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
-    result = subprocess.run([sys.executable, '-c', code],
+    # -S: without the environment's own installation of this package
+    result = subprocess.run([sys.executable, '-S', '-c', code],
                             cwd=tmp_path,
                             env=env,
                             text=True,
