@@ -43,6 +43,9 @@ def place_steps(
     num_stages = len(stage_blocks)
     steps = list(step) if isinstance(step, (list, tuple)) else \
         [step] * num_stages
+    if not isinstance(step_blocks, (list, tuple, type(None))):
+        raise ValueError('step_blocks must be a list of one entry for each of '
+                         f'the {num_stages} stages, got {step_blocks!r}')
     chosen = [None] * num_stages if step_blocks is None else list(step_blocks)
     for name, value in (('step', steps), ('step_blocks', chosen)):
         if len(value) != num_stages:

@@ -30,6 +30,14 @@ class ConfigOptions(DictAction):
         {'root': 'my data', 'x': ['red cell', 2]}
     """
 
+    def __call__(self, parser, namespace, values, option_string=None) -> None:
+        """Take the options that follow one flag."""
+        for option in values:
+            if not option.partition('=')[0].strip() or '=' not in option:
+                parser.error(f'{option_string} takes KEY=VALUE without '
+                             f'spaces around the =, got {option!r}')
+        super().__call__(parser, namespace, values, option_string)
+
     @staticmethod
     def _parse_iterable(val: str) -> Any:
         val = re.sub(r'\s*,\s*', ',', val.strip())

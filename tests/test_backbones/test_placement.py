@@ -49,3 +49,8 @@ def test_chosen_blocks():
 def test_impossible_places(step, kwargs, message):
     with pytest.raises(ValueError, match=message):
         place(step, **kwargs)
+
+
+def test_step_blocks_that_is_no_list():
+    with pytest.raises(ValueError, match='step_blocks must be a list.*got 3'):
+        place_steps('SE', (2, 2), (False, True), 3)

@@ -23,3 +23,12 @@ def test_values(text, value):
     parser.add_argument('--cfg-options', nargs='+', action=ConfigOptions)
     args = parser.parse_args(['--cfg-options', f'key={text}', 'other=1'])
     assert args.cfg_options == dict(key=value, other=1)
+
+
+def test_spaces_around_the_equals_sign_get_a_sentence(capsys):
+    parser = argparse.ArgumentParser()
+    parser.add_argument('-o', nargs='+', action=ConfigOptions)
+    with pytest.raises(SystemExit):
+        parser.parse_args(['-o', 'a.b', '=', '3'])
+    assert "KEY=VALUE without spaces around the =, got 'a.b'" in \
+        capsys.readouterr().err
