@@ -1,11 +1,12 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 """What steps cost beside a plain ResNet-50.
 
-``python benchmarks/speed.py`` times one run of every network in turn, again
-and again, and prints the ratios to the plain network of the same turn: what
-slows the machine down for a while slows both. ``--mode memory`` prints the
-peak memory of a training step instead. With ``--clock cpu`` the seconds are
-those of this process, which other processes disturb less.
+``python benchmarks/speed.py`` times pairs of runs, one of the plain network
+and one of another, and prints the median of their ratios: what slows the
+machine down for a while slows both. The row of the plain network compares it
+with itself. ``--mode memory`` prints the peak memory of a training step
+instead. With ``--clock cpu`` the seconds are those of this process, which
+other processes disturb less.
 """
 import argparse
 import statistics
@@ -95,20 +96,29 @@ def quartiles(values):
 
 def compare_times(subjects, args):
     clock = CLOCKS[args.clock]
-    seconds = {name: [] for name in subjects}
+    base = next(iter(subjects.values()))
+    pairs = {name: [] for name in subjects}
     for subject in subjects.values():
         subject.run()
         subject.run()
-    for _ in range(args.rounds):
+    for turn in range(args.rounds):
         for name, subject in subjects.items():
-            seconds[name].append(subject.seconds(clock))
-    base = next(iter(seconds.values()))
+            # either one goes first as often
+            if turn % 2:
+                own = subject.seconds(clock)
+                plain = base.seconds(clock)
+            else:
+                plain = base.seconds(clock)
+                own = subject.seconds(clock)
+            pairs[name].append((own, plain))
+    best = min(plain for both in pairs.values() for _, plain in both)
     print(f'{"network":24} {"best ms":>9} {"ratio":>7}  quartiles      of the '
           'best')
-    for name, own in seconds.items():
-        low, ratio, high = quartiles([a / b for a, b in zip(own, base)])
-        print(f'{name:24} {min(own) * 1e3:9.1f} {ratio:7.3f}  {low:.3f}-'
-              f'{high:.3f} {min(own) / min(base):11.3f}')
+    for name, both in pairs.items():
+        low, ratio, high = quartiles([own / plain for own, plain in both])
+        fastest = min(own for own, _ in both)
+        print(f'{name:24} {fastest * 1e3:9.1f} {ratio:7.3f}  {low:.3f}-'
+              f'{high:.3f} {fastest / best:11.3f}')
 
 
 def compare_memory(subjects):
