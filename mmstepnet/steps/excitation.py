@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 def global_average(x: Tensor) -> Tensor:
     """Mean over space, (N, C, H, W) -> (N, C), in float32 or better."""
-    dtype = torch.promote_types(x.dtype, torch.float32)
+    dtype = x.dtype if x.dtype == torch.float64 else torch.float32
     captured = torch.compiler.is_compiling() or torch.jit.is_tracing()
     if x.requires_grad and not captured:
         # the gradient of a sum is a view, that of a mean a map of its own

@@ -93,16 +93,17 @@ class StepNet(Step):
             Tensor: Descriptor, (N, C).
         """
         weights = self.weight.unbind(-1)
-        if self.inputs == 'difference':
-            return global_average(residual) * weights[0]
-        current = global_average(identity)
         if self.inputs == 'current':
-            return current * weights[0]
-        following = global_average(residual)
+            return global_average(identity) * weights[0]
+        # first the residual: the norm has just written it
+        change = global_average(residual)
+        if self.inputs == 'difference':
+            return change * weights[0]
+        current = global_average(identity)
         if self.inputs == 'next':
-            return (current + following) * weights[0]
-        # u * current + v * (current + following)
-        return torch.addcmul(current * (weights[0] + weights[1]), following,
+            return (current + change) * weights[0]
+        # u * current + v * (current + change)
+        return torch.addcmul(current * (weights[0] + weights[1]), change,
                              weights[1])
 
     def input_weights(self) -> Sequence[Tensor]:
