@@ -61,13 +61,14 @@ class SGE(Step):
         """The scale of the normalized similarity."""
         return [self.weight]
 
-    def step_size(self, residual: Tensor,
-                  identity: Optional[Tensor]) -> Tensor:
-        """Step size of every position, (N, C, H, W), float32 or better."""
-        n, c, h, w = residual.shape
+    def group_step_size(self, residual: Tensor) -> Tensor:
+        """Step size of every group, (N, G, 1, H, W), float32 or better."""
+        n, _, h, w = residual.shape
         x = residual.to(torch.promote_types(residual.dtype, torch.float32))
-        x = x.reshape(n, self.groups, c // self.groups, h * w)
-        similarity = (x * x.mean(-1, keepdim=True)).sum(2)
+        x = x.reshape(n * self.groups, -1, h * w)
+        with torch.autocast(x.device.type, enabled=False):
+            similarity = x.mean(-1)[:, None] @ x
+        similarity = similarity.view(n, self.groups, h * w)
         centred = similarity - similarity.mean(-1, keepdim=True)
         # a single position has no sample deviation: its own is 0
         deviation = similarity.std(
@@ -75,6 +76,23 @@ class SGE(Step):
         logits = torch.addcmul(self.bias[:, None],
                                centred / (deviation + self.eps),
                                self.weight[:, None])
-        gate = logits.sigmoid().view(n, self.groups, 1, h, w)
-        return gate.expand(-1, -1, c // self.groups, -1,
-                           -1).reshape(n, c, h, w)
+        return logits.sigmoid().view(n, self.groups, 1, h, w)
+
+    def step_size(self, residual: Tensor,
+                  identity: Optional[Tensor]) -> Tensor:
+        """Step size of every position, (N, C, H, W), float32 or better."""
+        size = self.group_step_size(residual)
+        return size.expand(-1, -1, self.in_channels // self.groups, -1,
+                           -1).flatten(1, 2)
+
+    def forward(self,
+                residual: Tensor,
+                identity: Optional[Tensor] = None) -> Tensor:
+        """The next state, without a map of step sizes for each channel."""
+        grouped = residual.unflatten(1, (self.groups, -1))
+        size = self.group_step_size(residual).to(residual.dtype)
+        if identity is None:
+            return (grouped * size).flatten(1, 2)
+        return torch.addcmul(
+            identity.unflatten(1, (self.groups, -1)), grouped,
+            size).flatten(1, 2)
