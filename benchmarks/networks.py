@@ -17,7 +17,7 @@ class LiteralStepNet(StepNet):
         n, c, h, w = residual.shape
         states = torch.stack((identity, identity + residual), dim=2)
         z = nn.functional.conv2d(
-            states.view(n, 2 * c, h, w),
+            states.reshape(n, 2 * c, h, w),
             self.weight[:, :, None, None],
             groups=c)
         pooled = nn.functional.adaptive_avg_pool2d(z, 1).flatten(1)
