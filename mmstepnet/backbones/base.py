@@ -16,6 +16,46 @@ from .placement import BlockIndices, StagedStepConfig, place_steps
 InitConfig = Union[dict, Sequence[dict], None]
 
 
+def block_dilations(
+        dilations: Sequence[int],
+        stage_blocks: Sequence[int],
+        contract_dilation: bool = False,
+        multi_grid: Optional[Sequence[int]] = None) -> List[List[int]]:
+    """The dilation of every block of every stage.
+
+    Args:
+        dilations (Sequence[int]): Dilation of each stage.
+        stage_blocks (Sequence[int]): Number of blocks of each stage.
+        contract_dilation (bool): Whether the first block of a stage takes
+            half of its dilation. Defaults to False.
+        multi_grid (Sequence[int], optional): Dilation of each block of the
+            last stage, instead of the others. Defaults to None.
+
+    Returns:
+        list[list[int]]: One list a stage.
+
+    Raises:
+        ValueError: If ``multi_grid`` has not one entry a block.
+
+    Example:
+        >>> block_dilations((1, 4), (2, 3), contract_dilation=True)
+        [[1, 1], [2, 4, 4]]
+    """
+    placed = [[dilation] * number
+              for dilation, number in zip(dilations, stage_blocks)]
+    if contract_dilation:
+        for stage in placed:
+            stage[0] = max(stage[0] // 2, 1)
+    if multi_grid is not None:
+        if len(multi_grid) != stage_blocks[-1]:
+            raise ValueError(
+                'multi_grid must have one entry for each of the '
+                f'{stage_blocks[-1]} blocks of the last stage, got '
+                f'{multi_grid!r}')
+        placed[-1] = list(multi_grid)
+    return placed
+
+
 class StagedResNet(BaseModule):
     """What residual backbones share: stages of blocks, freezing, loading.
 
@@ -108,7 +148,10 @@ class StagedResNet(BaseModule):
                    stage_blocks: Sequence[int], widths: Sequence[int],
                    strides: Sequence[int], dilations: Sequence[int],
                    step: StagedStepConfig, step_blocks: BlockIndices,
-                   step_at_shape_change: Optional[bool], **kwargs: Any) -> int:
+                   step_at_shape_change: Optional[bool],
+                   contract_dilation: bool = False,
+                   multi_grid: Optional[Sequence[int]] = None,
+                   **kwargs: Any) -> int:
         """Add the stages ``layer1``, ``layer2``, ...
 
         Args:
@@ -122,20 +165,25 @@ class StagedResNet(BaseModule):
                 :func:`~mmstepnet.backbones.placement.place_steps`.
             step_blocks (Sequence, optional): Same.
             step_at_shape_change (bool, optional): Same.
+            contract_dilation (bool): See :func:`block_dilations`. Defaults
+                to False.
+            multi_grid (Sequence[int], optional): Same. Defaults to None.
             **kwargs: Arguments of all blocks.
 
         Returns:
             int: Channels of the last stage.
 
         Raises:
-            ValueError: If a setting has not one entry a stage, or a step
-                doesn't fit.
+            ValueError: If a setting has not one entry a stage, or a step or
+                ``multi_grid`` doesn't fit.
         """
         for name, value in (('strides', strides), ('dilations', dilations)):
             if len(value) != self.num_stages:
                 raise ValueError(f'{name} must have one entry for each of the '
                                  f'{self.num_stages} stages, got {value!r}')
         kwargs.update(conv_cfg=self.conv_cfg, norm_cfg=self.norm_cfg)
+        rates = block_dilations(dilations, stage_blocks, contract_dilation,
+                                multi_grid)
         channels = [
             in_channels, *(width * block.expansion for width in widths)
         ]
@@ -157,7 +205,7 @@ class StagedResNet(BaseModule):
                     channels[i + min(j, 1)],
                     width,
                     stride=strides[i] if j == 0 else 1,
-                    dilation=dilations[i],
+                    dilation=rates[i][j],
                     downsample=downsample if j == 0 else None,
                     step=steps[i][j],
                     **kwargs) for j in range(stage_blocks[i]))))

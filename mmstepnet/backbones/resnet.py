@@ -14,8 +14,9 @@ from .placement import BlockIndices, StagedStepConfig
 class ResNet(StagedResNet):
     """ResNet whose residual blocks take a step.
 
-    The arguments are those of MMDetection's and MMPretrain's ResNet, so a
-    stock config becomes a StepNet config by two keys, ``type`` and ``step``.
+    The arguments are those of MMDetection's, MMPretrain's, MMSegmentation's
+    and MMPose's ResNet, so a stock config becomes a StepNet config by two
+    keys, ``type`` and ``step``.
     Parameter names are torchvision's; a step adds ``layer1.0.step.*``.
 
     Frozen stages: with ``frozen_stages >= 1`` the plain parts of the stem
@@ -43,6 +44,10 @@ class ResNet(StagedResNet):
         num_stages (int): Number of stages, from 1 to 4. Defaults to 4.
         strides (Sequence[int]): Stride of each stage.
         dilations (Sequence[int]): Dilation of each stage.
+        contract_dilation (bool): Whether the first block of a stage takes
+            half of its dilation. Defaults to False.
+        multi_grid (Sequence[int], optional): Dilation of each block of the
+            last stage. Defaults to None, that of the stage.
         out_indices (Sequence[int]): Stages whose output is returned.
         style (str): ``'pytorch'`` puts the stride of a bottleneck at the 3x3
             convolution, ``'caffe'`` at the first 1x1. Defaults to
@@ -101,6 +106,8 @@ class ResNet(StagedResNet):
                  num_stages: int = 4,
                  strides: Sequence[int] = (1, 2, 2, 2),
                  dilations: Sequence[int] = (1, 1, 1, 1),
+                 contract_dilation: bool = False,
+                 multi_grid: Optional[Sequence[int]] = None,
                  out_indices: Sequence[int] = (0, 1, 2, 3),
                  style: str = 'pytorch',
                  deep_stem: bool = False,
@@ -151,6 +158,8 @@ class ResNet(StagedResNet):
             step,
             step_blocks,
             step_at_shape_change,
+            contract_dilation,
+            multi_grid,
             style=style,
             with_cp=with_cp)
         self.freeze()
