@@ -210,6 +210,20 @@ def test_dilation_keeps_the_resolution():
     assert {out.shape[2:] for out in model(images())} == {(8, 8)}
 
 
+@pytest.mark.parametrize('kwargs, expected', [
+    ({}, [(1, 1, 1), (4, 4, 4, 4)]),
+    (dict(contract_dilation=True), [(1, 1, 1), (2, 4, 4, 4)]),
+    (dict(contract_dilation=True, multi_grid=(1, 2, 4, 8)), [(1, 1, 1),
+                                                             (1, 2, 4, 8)]),
+])
+def test_dilations_of_blocks(kwargs, expected):
+    model = tiny(strides=(1, 1), dilations=(1, 4), **kwargs)
+    assert [
+        tuple(block.conv2.dilation[0] for block in stage)
+        for stage in (model.layer1, model.layer2)
+    ] == expected
+
+
 def test_variant_d():
     with torch.device('meta'):
         model = ResNetV1d(depth=50)
@@ -404,6 +418,8 @@ def test_pretrained_checkpoint_of_something_else(tmp_path):
      (50, dict(strides=(1, )), 'strides must have one entry for each of the 2'
       r' stages, got \(1,\)'),
      (50, dict(dilations=(1, )), 'dilations must have one entry'),
+     (50, dict(multi_grid=(1, 2)), 'multi_grid must have one entry for each '
+      r'of the 4 blocks of the last stage, got \(1, 2\)'),
      (50, dict(out_indices=(2, )), r'out_indices must be from 0 to 1, got'),
      (50, dict(style='torch'),
       "style must be 'pytorch' or 'caffe', got 'torch'"),
