@@ -11,6 +11,7 @@ require_mmengine()
 
 from mmengine.registry import DATASETS as MMENGINE_DATASETS  # noqa: E402
 from mmengine.registry import HOOKS as MMENGINE_HOOKS  # noqa: E402
+from mmengine.registry import LOOPS as MMENGINE_LOOPS  # noqa: E402
 from mmengine.registry import MODELS as MMENGINE_MODELS  # noqa: E402
 from mmengine.registry import \
     OPTIM_WRAPPERS as MMENGINE_OPTIM_WRAPPERS  # noqa: E402,E501
@@ -28,6 +29,11 @@ HOOKS = Registry(
     parent=MMENGINE_HOOKS,
     scope='mmstepnet',
     locations=['mmstepnet.hooks'])
+LOOPS = Registry(
+    'loop',
+    parent=MMENGINE_LOOPS,
+    scope='mmstepnet',
+    locations=['mmstepnet.engine'])
 DATASETS = Registry(
     'dataset',
     parent=MMENGINE_DATASETS,

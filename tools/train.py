@@ -4,7 +4,8 @@ import argparse
 import torch
 
 from mmstepnet.engine import (add_run_arguments, build_runner, explain_errors,
-                              load_config, set_dataloader_defaults)
+                              find_checkpoint, load_config, make_resumable,
+                              set_dataloader_defaults)
 
 
 def parse_args():
@@ -54,9 +55,12 @@ def apply_args(cfg, args):
         cfg.auto_scale_lr.enable = True
     if args.no_validate:
         cfg.val_cfg = cfg.val_dataloader = cfg.val_evaluator = None
-    if args.resume is not None:
-        cfg.resume = True
-        cfg.load_from = None if args.resume == 'auto' else args.resume
+    if args.resume not in (None, 'auto'):
+        cfg.resume, cfg.load_from = True, args.resume
+    elif args.resume == 'auto' or (cfg.get('resume')
+                                   and not cfg.get('load_from')):
+        find_checkpoint(cfg)
+    make_resumable(cfg)
     set_dataloader_defaults(cfg, args, ['train', 'val'])
 
 

@@ -1,7 +1,24 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
+import logging
+import os
+import os.path as osp
+import pickle
+import zipfile
+from pathlib import Path
+from typing import List, Optional
+
+from mmengine.dist import barrier, is_main_process
+from mmengine.fileio import join_path
 from mmengine.hooks import Hook
+from mmengine.logging import print_log
 from mmengine.model import BaseTTAModel, is_model_wrapper
-from mmengine.runner import Runner
+from mmengine.runner import Runner, find_latest_checkpoint
+from mmengine.runner.checkpoint import CheckpointLoader
+
+from .files import write_whole
+
+# Saved where a signal has stopped the training.
+STOPPED = 'stopped.pth'
 
 
 class MatchingKeysHook(Hook):
@@ -40,3 +57,108 @@ class MatchingKeysHook(Hook):
                 f'{next(iter(found), None)!r}; to load a backbone alone, set '
                 "model.backbone.init_cfg=dict(type='Pretrained', "
                 'checkpoint=...) instead')
+
+
+def save_latest(runner: Runner, out_dir: str, filename: str, meta: dict,
+                **kwargs) -> str:
+    """Save a checkpoint and make it the one that ``--resume`` takes.
+
+    All processes have to call it, and it returns when the files are there.
+
+    Args:
+        runner (Runner): The runner.
+        out_dir (str): Folder of the checkpoint.
+        filename (str): Name of the checkpoint.
+        meta (dict): ``epoch`` and ``iter`` to go on from.
+        **kwargs: Further arguments of ``Runner.save_checkpoint``.
+
+    Returns:
+        str: Path of the checkpoint.
+    """
+    path = join_path(out_dir, filename)
+    runner.message_hub.update_info_dict(
+        dict(last_ckpt=path, saved_iter=meta['iter']))
+    runner.save_checkpoint(out_dir, filename, meta=meta, **kwargs)
+    if is_main_process():
+        write_whole(path.encode(), osp.join(runner.work_dir,
+                                            'last_checkpoint'))
+        stopped = osp.join(runner.work_dir, STOPPED)
+        if filename != STOPPED and osp.exists(stopped):
+            os.remove(stopped)
+    barrier()
+    return path
+
+
+def is_whole(path: str) -> bool:
+    """Whether a checkpoint file is complete and every byte of it is right.
+
+    Args:
+        path (str): A file that ``torch.save`` has written.
+
+    Example:
+        >>> is_whole(__file__)
+        False
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.testzip() is None
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def _can_resume(path: str) -> bool:
+    """Whether a file holds more than weights."""
+    if not is_whole(path):
+        return False
+    try:
+        checkpoint = CheckpointLoader.load_checkpoint(path, 'cpu')
+    except (EOFError, RuntimeError, ValueError, pickle.UnpicklingError):
+        return False
+    return {'meta', 'message_hub', 'optimizer'} <= set(checkpoint)
+
+
+def _newest_first(folder: str) -> List[str]:
+    """Checkpoints of a folder, without the best ones, which hold weights."""
+    paths = [
+        path for path in Path(folder).glob('*.pth')
+        if not path.name.startswith('best_')
+    ]
+    paths.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    return [str(path) for path in paths]
+
+
+def latest_checkpoint(work_dir: str) -> Optional[str]:
+    """The newest checkpoint that a training can go on from.
+
+    It is the one that ``last_checkpoint`` names. If that one is missing or
+    damaged, which a copy that broke off or a power failure can do, the newest
+    whole one is taken instead, and a warning says so.
+
+    Args:
+        work_dir (str): Work dir of the training.
+
+    Returns:
+        str, optional: Its path, None if there is none.
+
+    Raises:
+        ValueError: If one is named, but none can be read.
+    """
+    named = None
+    if osp.exists(osp.join(work_dir, 'last_checkpoint')):
+        named = find_latest_checkpoint(work_dir)
+        if '://' in named or is_whole(named):
+            return named
+    paths = _newest_first(work_dir)
+    if named and osp.abspath(osp.dirname(named)) != osp.abspath(work_dir):
+        paths += _newest_first(osp.dirname(named))
+    found = next(filter(_can_resume, paths), None)
+    if named is not None:
+        problem = (f'the latest checkpoint {named!r}, named by '
+                   f'last_checkpoint in {work_dir!r}, is missing or damaged')
+        if found is None:
+            raise ValueError(f'{problem}, and there is no other to go on '
+                             'from; without --resume the training begins '
+                             'anew')
+        print_log(f'{problem}; the training goes on from {found!r}', 'current',
+                  logging.WARNING)
+    return found

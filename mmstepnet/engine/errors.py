@@ -1,11 +1,13 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
+import errno
 import functools
 import os
 import pickle
+import signal
 import sys
 import time
 import traceback
-from typing import Callable
+from typing import Callable, Optional
 from urllib.error import URLError
 
 from mmengine.runner.base_loop import BaseLoop
@@ -19,6 +21,34 @@ def _raised_in_loop(error: BaseException) -> bool:
     return any(frame.f_code.co_name == 'run'
                and isinstance(frame.f_locals.get('self'), BaseLoop)
                for frame, _ in traceback.walk_tb(error.__traceback__))
+
+
+_STORAGE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
+
+
+def _fault(error: BaseException) -> Optional[str]:
+    """A sentence on what comes from outside, in the middle of a run too."""
+    text = ' '.join(str(error).split())
+    if isinstance(error, OSError) and error.errno in _STORAGE:
+        return (f'a file cannot be written ({text}); when it can, start '
+                'again, a training with --resume')
+    if text.startswith('DataLoader worker'):
+        return (f'a process that loads data has died ({text}), often because '
+                'memory ran out: start again, a training with --resume, '
+                'maybe with fewer num_workers')
+    return None
+
+
+def _is_left_alone(error: BaseException) -> bool:
+    """Whether another process of the run is gone."""
+    return type(error).__name__ in ('DistBackendError', 'DistNetworkError'
+                                    ) or 'gloo/transport' in str(error)
+
+
+def _wait_for_launcher() -> None:
+    """Give another process time to say why, and the launcher to end us."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    time.sleep(10)
 
 
 def _sentence(error: BaseException) -> str:
@@ -38,9 +68,10 @@ def explain_errors(main: Callable[[], None]) -> Callable[[], None]:
 
     What goes wrong before the first iteration, while configs are read and
     things are built, is nearly always a mistake in what was asked for: it
-    becomes one line on stderr and exit status 1. What goes wrong later keeps
-    its traceback, and so does everything where the environment variable
-    ``MMSTEPNET_DEBUG`` is set.
+    becomes one line on stderr and exit status 1, as what comes from outside
+    does at any time: a full disk, a process that has died. Other errors keep
+    their traceback once the first iteration has begun, and everything does
+    where the environment variable ``MMSTEPNET_DEBUG`` is set.
 
     Args:
         main (Callable): The tool.
@@ -54,13 +85,21 @@ def explain_errors(main: Callable[[], None]) -> Callable[[], None]:
         try:
             main()
         except _USER_ERRORS as error:
-            if os.environ.get('MMSTEPNET_DEBUG') or _raised_in_loop(error):
+            if os.environ.get('MMSTEPNET_DEBUG'):
                 raise
-            if int(os.environ.get('LOCAL_RANK', 0)) > 0:
-                # The first process is about to say the same, and the launcher
-                # then ends this one.
-                time.sleep(10)
-            sys.exit(f'error: {_sentence(error)} (MMSTEPNET_DEBUG=1 shows '
-                     'the traceback)')
+            sentence = _fault(error)
+            if sentence is None and _raised_in_loop(error):
+                if not _is_left_alone(error):
+                    raise
+                _wait_for_launcher()
+                sentence = ('another process of the run has ended or does '
+                            f'not answer ({" ".join(str(error).split())})')
+            elif sentence is None:
+                if int(os.environ.get('LOCAL_RANK', 0)) > 0:
+                    # The first process is about to say the same.
+                    _wait_for_launcher()
+                sentence = _sentence(error)
+            sys.exit(f'error: {sentence} (MMSTEPNET_DEBUG=1 shows the '
+                     'traceback)')
 
     return wrapper

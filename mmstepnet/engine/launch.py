@@ -9,11 +9,14 @@ Usage::
 they have in MMDetection, except that on one node without ``PORT`` a free port
 is taken.
 """
+import logging
 import os
+import signal
 import sys
-from typing import Dict, List, Mapping, Sequence, Union
+from typing import Any, Dict, List, Mapping, Sequence, Union
 
 import torch
+from torch.distributed.elastic.multiprocessing import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.run import parse_args, run
 
@@ -87,8 +90,41 @@ def cpu_threads(processes: int) -> Dict[str, str]:
     return {'OMP_NUM_THREADS': str(max(1, cores // processes))}
 
 
+def _pass_on(signum: int, frame: Any) -> None:
+    raise SignalException('', signal.Signals(signum))
+
+
+def exit_status(error: ChildFailedError) -> Union[int, str]:
+    """What the launcher ends with after a process has failed.
+
+    Args:
+        error (ChildFailedError): What ``torchrun`` raises.
+
+    Returns:
+        int | str: The exit status of the process, which has said why, or a
+        sentence if a signal has ended it.
+    """
+    failures = sorted(
+        error.failures.items(),
+        # those that torchrun has ended itself come last
+        key=lambda item:
+        (item[1].exitcode == -signal.SIGTERM, item[1].timestamp))
+    rank, failure = failures[0]
+    if failure.exitcode > 0:
+        return failure.exitcode
+    hint = (', often the system out of memory'
+            if failure.exitcode == -signal.SIGKILL else '')
+    return (f'error: process {rank} of the run was ended by '
+            f'{failure.signal_name()}{hint}; the others have been ended, and '
+            'a training goes on with --resume')
+
+
 def main(argv: Sequence[str]) -> None:
-    """Run a script in several processes and end with its exit status."""
+    """Run a script in several processes and end with its exit status.
+
+    A signal that ends the run is passed on to the processes. Those that have
+    not ended 30 seconds later are killed.
+    """
     devices = torch.cuda.device_count()
     try:
         processes = check_processes(argv[0], devices)
@@ -100,11 +136,16 @@ def main(argv: Sequence[str]) -> None:
         *rendezvous_options(os.environ), f'--nproc-per-node={processes}',
         *argv[1:]
     ])
+    if hasattr(signal, 'SIGUSR1'):
+        signal.signal(signal.SIGUSR1, _pass_on)
+    # Its reports on processes would bury what they have said.
+    logging.getLogger('torch.distributed.elastic').setLevel(logging.CRITICAL)
     try:
         run(args)
-    except ChildFailedError:
-        # The process has said why; torchrun's traceback would bury it.
-        sys.exit(1)
+    except ChildFailedError as error:
+        sys.exit(exit_status(error))
+    except SignalException as error:
+        sys.exit(128 + error.sigval)
 
 
 if __name__ == '__main__':

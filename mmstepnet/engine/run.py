@@ -1,8 +1,10 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 """What training and testing have in common: arguments, config and runner."""
 import argparse
+import logging
 import os
 import os.path as osp
+import sys
 from typing import Sequence
 
 from mmengine.config import Config
@@ -13,7 +15,9 @@ from mmstepnet.compat import announce_afterwards, read_own_checkpoints
 from .checkpoint import MatchingKeysHook
 from .checks import check_checkpoint, check_data, check_pretrained
 from .cpu import init_cpu_processes
+from .files import check_writable
 from .options import ConfigOptions
+from .parent import end_with_launcher
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,6 +108,10 @@ def set_dataloader_defaults(cfg: Config, args: argparse.Namespace,
             loader['persistent_workers'] = False
 
 
+def _raise_again(record: logging.LogRecord) -> None:
+    raise sys.exc_info()[1]
+
+
 def build_runner(cfg: Config, splits: Sequence[str]) -> Runner:
     """Check the paths of a config, then build its runner.
 
@@ -117,7 +125,10 @@ def build_runner(cfg: Config, splits: Sequence[str]) -> Runner:
 
     Raises:
         FileNotFoundError: If data or a checkpoint doesn't exist.
+        OSError: If the work dir takes no files.
     """
+    end_with_launcher()
+    check_writable(cfg.work_dir)
     check_data(cfg, splits)
     check_checkpoint(cfg.get('load_from'), 'load_from')
     if 'train' in splits:
@@ -127,5 +138,9 @@ def build_runner(cfg: Config, splits: Sequence[str]) -> Runner:
     build = RUNNERS.build if 'runner_type' in cfg else Runner.from_cfg
     with announce_afterwards():
         runner = build(cfg)
+    for handler in runner.logger.handlers:
+        if isinstance(handler, logging.FileHandler):
+            # logging would print a traceback for every line
+            handler.handleError = _raise_again
     runner.register_hook(MatchingKeysHook(), priority='VERY_LOW')
     return runner

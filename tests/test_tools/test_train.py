@@ -65,12 +65,12 @@ def test_resume_the_latest(workspace, run_tool, trained_detector):
 
 @pytest.mark.parametrize('resume, expected', [
     (None, (False, 'start.pth')),
-    ('auto', (True, None)),
+    ('auto', (False, 'start.pth')),
     ('epoch_3.pth', (True, 'epoch_3.pth')),
 ])
 def test_resume_and_load_from(resume, expected):
     apply_args = runpy.run_path(str(TRAIN))['apply_args']
-    cfg = Config(dict(resume=False, load_from='start.pth'))
+    cfg = Config(dict(resume=False, load_from='start.pth', work_dir='none'))
     args = Namespace(
         amp=False, auto_scale_lr=False, no_validate=False, resume=resume)
     apply_args(cfg, args)
