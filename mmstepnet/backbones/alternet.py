@@ -5,6 +5,7 @@ import torch
 from mmcv.cnn import build_conv_layer
 from torch import Tensor, nn
 
+from mmstepnet.arguments import Positive
 from mmstepnet.registry import MODELS
 from .preact_cifar import PreActBlock, PreActCIFARResNet
 
@@ -154,9 +155,9 @@ class CIFARAlterNet(PreActCIFARResNet):
     def __init__(self,
                  *args: Any,
                  attention_blocks: Sequence[int] = (0, 1, 2),
-                 num_heads: Sequence[int] = (3, 6, 12),
-                 head_channels: int = 16,
-                 window_size: int = 8,
+                 num_heads: Sequence[Positive] = (3, 6, 12),
+                 head_channels: Positive = 16,
+                 window_size: Positive = 8,
                  **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name, value in (('attention_blocks', attention_blocks),

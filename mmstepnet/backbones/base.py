@@ -9,6 +9,8 @@ from mmengine.model import BaseModule, Sequential
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from mmstepnet.arguments import CheckedArguments
+from mmstepnet.registry import MMENGINE_MODELS
 from mmstepnet.steps import Step
 from .blocks import ResidualBlock
 from .placement import BlockIndices, StagedStepConfig, place_steps
@@ -56,7 +58,16 @@ def block_dilations(
     return placed
 
 
-class StagedResNet(BaseModule):
+def _check_layer(name: str, cfg: Optional[dict]) -> None:
+    kind = 'Conv2d' if cfg is None else cfg.get('type')
+    with MMENGINE_MODELS.switch_scope_and_registry(None) as registry:
+        if not isinstance(kind, type) and not (isinstance(kind, str)
+                                               and registry.get(kind)):
+            raise ValueError(f'{name} must be a config whose "type" is a '
+                             f'registered layer, got {cfg!r}')
+
+
+class StagedResNet(CheckedArguments, BaseModule):
     """What residual backbones share: stages of blocks, freezing, loading.
 
     A subclass adds its stem, then its stages with :meth:`add_stages`, then
@@ -80,6 +91,7 @@ class StagedResNet(BaseModule):
         init_cfg (dict | list[dict], optional): Initialization config.
 
     Raises:
+        TypeError: If an argument is unknown or of another type.
         ValueError: If a stage setting is not possible; on initialization, if
             the checkpoint of ``init_cfg`` has no key of this backbone.
     """
@@ -100,6 +112,11 @@ class StagedResNet(BaseModule):
             dict(type='Kaiming', layer='Conv2d'),
             dict(type='Constant', val=1, layer=['_BatchNorm', 'GroupNorm'])
         ])
+        for name, cfg in dict(
+                conv_cfg=conv_cfg,
+                norm_cfg=norm_cfg,
+                downsample_norm_cfg=downsample_norm_cfg).items():
+            _check_layer(name, cfg)
         if any(i not in range(num_stages) for i in out_indices):
             raise ValueError('out_indices must be from 0 to '
                              f'{num_stages - 1}, got {out_indices!r}')
@@ -144,10 +161,15 @@ class StagedResNet(BaseModule):
                 bias=False),
             build_norm_layer(self.downsample_norm_cfg, channels)[1])
 
-    def add_stages(self, block: Type[ResidualBlock], in_channels: int,
-                   stage_blocks: Sequence[int], widths: Sequence[int],
-                   strides: Sequence[int], dilations: Sequence[int],
-                   step: StagedStepConfig, step_blocks: BlockIndices,
+    def add_stages(self,
+                   block: Type[ResidualBlock],
+                   in_channels: int,
+                   stage_blocks: Sequence[int],
+                   widths: Sequence[int],
+                   strides: Sequence[int],
+                   dilations: Sequence[int],
+                   step: StagedStepConfig,
+                   step_blocks: BlockIndices,
                    step_at_shape_change: Optional[bool],
                    contract_dilation: bool = False,
                    multi_grid: Optional[Sequence[int]] = None,

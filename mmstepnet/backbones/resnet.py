@@ -4,6 +4,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Type
 from mmcv.cnn import build_conv_layer, build_norm_layer
 from torch import Tensor, nn
 
+from mmstepnet.arguments import Positive
 from mmstepnet.registry import MODELS
 from .base import InitConfig, StagedResNet
 from .blocks import DEFAULT_NORM, BasicBlock, Bottleneck, ResidualBlock
@@ -73,7 +74,7 @@ class ResNet(StagedResNet):
     Raises:
         ValueError: If ``depth``, ``style``, a stage setting or a step is not
             possible.
-        TypeError: If an argument is unknown.
+        TypeError: If an argument is unknown or of another type.
 
     Example:
         >>> import torch
@@ -100,12 +101,12 @@ class ResNet(StagedResNet):
                  step_blocks: BlockIndices = None,
                  step_at_shape_change: Optional[bool] = None,
                  freeze_steps: bool = False,
-                 in_channels: int = 3,
-                 stem_channels: Optional[int] = None,
-                 base_channels: int = 64,
+                 in_channels: Positive = 3,
+                 stem_channels: Optional[Positive] = None,
+                 base_channels: Positive = 64,
                  num_stages: int = 4,
-                 strides: Sequence[int] = (1, 2, 2, 2),
-                 dilations: Sequence[int] = (1, 1, 1, 1),
+                 strides: Sequence[Positive] = (1, 2, 2, 2),
+                 dilations: Sequence[Positive] = (1, 1, 1, 1),
                  contract_dilation: bool = False,
                  multi_grid: Optional[Sequence[int]] = None,
                  out_indices: Sequence[int] = (0, 1, 2, 3),
@@ -183,6 +184,9 @@ class ResNet(StagedResNet):
 
     def _make_stem(self, in_channels: int, channels: int) -> None:
         if self.deep_stem:
+            if channels < 2:
+                raise ValueError('a deep stem needs stem_channels of at least '
+                                 f'2, got {channels}')
             half = channels // 2
             self.stem = nn.Sequential(
                 *self._conv_norm_relu(in_channels, half, stride=2),

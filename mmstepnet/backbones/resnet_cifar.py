@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from mmcv.cnn import build_conv_layer, build_norm_layer
 from torch import Tensor, nn
 
+from mmstepnet.arguments import Positive
 from mmstepnet.registry import MODELS
 from .base import InitConfig, StagedResNet
 from .blocks import DEFAULT_NORM, BasicBlock, Bottleneck, ResidualBlock
@@ -116,11 +117,11 @@ class CIFARResNet(StagedResNet):
                  step_blocks: BlockIndices = None,
                  step_at_shape_change: Optional[bool] = None,
                  freeze_steps: bool = False,
-                 in_channels: int = 3,
-                 base_channels: int = 16,
-                 groups: int = 1,
-                 width_ratio: int = 1,
-                 strides: Sequence[int] = (1, 2, 2),
+                 in_channels: Positive = 3,
+                 base_channels: Positive = 16,
+                 groups: Positive = 1,
+                 width_ratio: Positive = 1,
+                 strides: Sequence[Positive] = (1, 2, 2),
                  out_indices: Sequence[int] = (2, ),
                  frozen_stages: int = -1,
                  conv_cfg: Optional[dict] = None,
@@ -137,6 +138,9 @@ class CIFARResNet(StagedResNet):
                 raise ValueError('only bottlenecks take groups and '
                                  f'width_ratio, got {branch} for basic blocks')
             branch = {}
+        elif base_channels * width_ratio % groups:
+            raise ValueError('groups must divide base_channels * width_ratio ='
+                             f' {base_channels * width_ratio}, got {groups}')
         super().__init__(
             num_stages=3,
             out_indices=out_indices,

@@ -8,6 +8,7 @@ from mmengine.model import BaseModule, Sequential
 from mmengine.model.weight_init import trunc_normal_
 from torch import Tensor, nn
 
+from mmstepnet.arguments import CheckedArguments, Positive
 from mmstepnet.registry import MODELS
 from mmstepnet.steps import StepConfig, build_step
 from .placement import place_steps
@@ -105,7 +106,7 @@ class FeedForwardBlock(TokenBlock):
 
 
 @MODELS.register_module()
-class VisionTransformer(BaseModule):
+class VisionTransformer(CheckedArguments, BaseModule):
     r"""Small vision transformer whose token-mixing blocks take a step.
 
     Self-attention weighs the values of tokens by their similarity,
@@ -167,20 +168,23 @@ class VisionTransformer(BaseModule):
                  step: StepConfig = None,
                  attention: bool = True,
                  step_blocks: Optional[Sequence[int]] = None,
-                 img_size: int = 32,
-                 patch_size: int = 4,
-                 in_channels: int = 3,
-                 embed_dims: int = 256,
-                 num_layers: int = 7,
-                 num_heads: int = 4,
+                 img_size: Positive = 32,
+                 patch_size: Positive = 4,
+                 in_channels: Positive = 3,
+                 embed_dims: Positive = 256,
+                 num_layers: Positive = 7,
+                 num_heads: Positive = 4,
                  mlp_ratio: float = 2.,
                  init_cfg: Optional[dict] = None) -> None:
         super().__init__(
             init_cfg or dict(type='TruncNormal', layer='Linear', std=0.02))
         for name, value, whole in (('num_heads', num_heads, embed_dims),
                                    ('patch_size', patch_size, img_size)):
-            if value < 1 or whole % value:
+            if whole % value:
                 raise ValueError(f'{name} must divide {whole}, got {value!r}')
+        if not embed_dims * mlp_ratio >= 1:
+            raise ValueError('mlp_ratio must leave at least one of '
+                             f'embed_dims={embed_dims}, got {mlp_ratio!r}')
         grid = img_size // patch_size
         self.patch_embed = nn.Conv2d(
             in_channels, embed_dims, patch_size, stride=patch_size)

@@ -2,13 +2,14 @@
 import torch
 from torch import Tensor, nn
 
+from mmstepnet.arguments import CheckedArguments
 from mmstepnet.registry import MODELS
 from mmstepnet.steps.excitation import (ElementwiseLinear, as_gate,
                                         global_average)
 
 
 @MODELS.register_module()
-class IEBN(nn.BatchNorm2d):
+class IEBN(CheckedArguments, nn.BatchNorm2d):
     r"""Instance-enhancement batch normalization.
 
     The scale of a batch norm is gated by the mean over space of its input,

@@ -5,10 +5,11 @@ from typing import Optional, Sequence
 from mmengine.model import BaseModule
 from torch import Tensor
 
+from mmstepnet.arguments import CheckedArguments
 from .scaled_add import scaled_add
 
 
-class Step(BaseModule):
+class Step(CheckedArguments, BaseModule):
     r"""How a residual block moves from its state to the next one.
 
     A residual block is one step of a numerical solver,
@@ -33,7 +34,8 @@ class Step(BaseModule):
         init_cfg (dict, optional): Initialization config of MMEngine.
 
     Raises:
-        ValueError: If ``in_channels`` is not a positive integer.
+        TypeError: If an argument is unknown or of another type.
+        ValueError: If ``in_channels`` is not positive.
 
     Source:
         Huang et al., "Understanding Self-attention Mechanism via Dynamical
@@ -55,7 +57,7 @@ class Step(BaseModule):
                  *,
                  init_cfg: Optional[dict] = None) -> None:
         super().__init__(init_cfg)
-        if not isinstance(in_channels, int) or in_channels < 1:
+        if in_channels < 1:
             raise ValueError('in_channels must be a positive integer, got '
                              f'{in_channels!r}')
         self.in_channels = in_channels

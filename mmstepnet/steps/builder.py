@@ -1,12 +1,12 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
-import inspect
-from typing import List, Type, Union
+from typing import List, Optional, Type, Union
 
+from mmstepnet.arguments import nearest
 from mmstepnet.registry import MODELS
 from .base import Step
 from .unit import Unit
 
-StepConfig = Union[str, dict, None]
+StepConfig = Union[str, dict, type, None]
 
 
 def available_steps() -> List[str]:
@@ -19,6 +19,13 @@ def available_steps() -> List[str]:
     MODELS.import_from_location()
     return sorted(name for name, module in MODELS.module_dict.items()
                   if isinstance(module, type) and issubclass(module, Step))
+
+
+def _find(name: str) -> Optional[type]:
+    try:
+        return MODELS.get(name)
+    except (ImportError, RuntimeError):  # not a name at all
+        return None
 
 
 def step_class(cfg: StepConfig) -> Type[Step]:
@@ -44,10 +51,13 @@ def step_class(cfg: StepConfig) -> Type[Step]:
     if kind is None or not isinstance(kind, (str, type)):
         raise TypeError('step must be a name, a config with the key "type" '
                         f'or None, got {cfg!r}')
-    cls = MODELS.get(kind) if isinstance(kind, str) else kind
+    cls = _find(kind) if isinstance(kind, str) else kind
     if not (isinstance(cls, type) and issubclass(cls, Step)):
-        raise ValueError(f'step type must be one of {available_steps()} or '
-                         f'a registered subclass of Step, got {kind!r}')
+        known = available_steps()
+        name = str(kind).rsplit('.', 1)[-1]
+        raise ValueError(f'step type must be one of {known} or a registered '
+                         f'subclass of Step, got {kind!r}'
+                         f'{nearest(name, known)}')
     return cls
 
 
@@ -79,9 +89,4 @@ def build_step(cfg: StepConfig, in_channels: int) -> Step:
     options = dict(cfg) if isinstance(cfg, dict) else {}
     for key in ('type', '_scope_'):
         options.pop(key, None)
-    known = inspect.signature(cls).parameters
-    unknown = [key for key in options if key not in known]
-    if unknown:
-        raise TypeError(f'{cls.__name__} takes {list(known)[1:]}, got '
-                        f'{unknown}')
     return cls(in_channels, **options)

@@ -74,9 +74,15 @@ def test_constructor_takes_in_channels_first(cfg):
     assert list(built.state_dict()) == list(step.state_dict())
 
 
-@pytest.mark.parametrize('channels', [0, -1, 1.5, None, '64'])
-def test_impossible_channels(cfg, channels):
-    with pytest.raises(ValueError, match='in_channels must be a positive'):
+@pytest.mark.parametrize('channels, error, message', [
+    (0, ValueError, 'in_channels must be a positive integer, got 0'),
+    (-1, ValueError, 'in_channels must be a positive integer, got -1'),
+    (1.5, TypeError, 'in_channels of .* must be an integer, got 1.5'),
+    (None, TypeError, 'must be an integer, got None'),
+    ('64', TypeError, "must be an integer, got '64'"),
+])
+def test_impossible_channels(cfg, channels, error, message):
+    with pytest.raises(error, match=message):
         build_step(cfg, channels)
 
 
