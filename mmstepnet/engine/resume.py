@@ -31,8 +31,7 @@ def make_resumable(cfg: Config) -> None:
         loop['type'] = 'mmstepnet.ResumableTrainLoop'
     hooks = cfg.get('default_hooks') or {}
     checkpoint = hooks.get('checkpoint', dict(type='CheckpointHook'))
-    if checkpoint and checkpoint['type'] in ('CheckpointHook',
-                                             CheckpointHook):
+    if checkpoint and checkpoint['type'] in ('CheckpointHook', CheckpointHook):
         checkpoint['type'] = 'mmstepnet.ResumableCheckpointHook'
     cfg.default_hooks = dict(hooks, checkpoint=checkpoint)
     hooks = list(cfg.get('custom_hooks') or [])

@@ -11,6 +11,7 @@ from mmengine.hooks import Hook
 from mmengine.runner import Runner
 from mmengine.runner.base_loop import BaseLoop
 
+from mmstepnet.engine.files import write_whole
 from mmstepnet.registry import HOOKS
 from mmstepnet.stiffness import StiffnessAccumulator, StiffnessRecorder
 from mmstepnet.stiffness.report import column_of
@@ -89,8 +90,6 @@ class TNSHook(Hook):
         self.measured: Optional[StiffnessAccumulator] = None
         self._recorder: Optional[StiffnessRecorder] = None
         self._accumulator: Optional[StiffnessAccumulator] = None
-        self._num_validations = 0
-        self._num_measurements = 0
         self._said: Set[str] = set()
 
     def before_run(self, runner: Runner) -> None:
@@ -124,9 +123,15 @@ class TNSHook(Hook):
     def before_val_epoch(self, runner: Runner) -> None:
         """Begin to measure the validation if it is its turn."""
         self._close()
-        self._num_validations += 1
-        if self._num_validations % self.interval == 0:
+        if self._count(runner, 'validations') % self.interval == 0:
             self._begin(runner, runner.val_loop)
+
+    def _count(self, runner: Runner, what: str) -> int:
+        """Count on where a resumed training has been."""
+        key = f'{self.out_file}: {what}'
+        number = runner.message_hub.get_info(key, 0) + 1
+        runner.message_hub.update_info(key, number)
+        return number
 
     def before_test_epoch(self, runner: Runner) -> None:
         """Begin to measure the test."""
@@ -202,17 +207,27 @@ class TNSHook(Hook):
             epoch=runner.epoch if is_training else None,
             iter=runner.iter if is_training else None,
             **report.to_dict())
-        self._append_line(osp.join(runner.work_dir, self.out_file), record)
-        self._num_measurements += 1
-        if (self.surface_interval > 0
-                and self._num_measurements % self.surface_interval == 0):
+        self._write_record(osp.join(runner.work_dir, self.out_file), record)
+        number = self._count(runner, 'measurements')
+        if self.surface_interval > 0 and number % self.surface_interval == 0:
             name = f'tns_surface_{mode}_{record["iter"] or 0}.npz'
             self._write_surface(osp.join(runner.work_dir, name), accumulator)
 
     @master_only
-    def _append_line(self, path: str, record: dict) -> None:
-        with open(path, 'a', encoding='utf-8') as file:
-            file.write(json.dumps(record, allow_nan=False) + '\n')
+    def _write_record(self, path: str, record: dict) -> None:
+        """Add a line, in place of one that a killed training left of it."""
+        lines = []
+        if osp.exists(path):
+            with open(path, encoding='utf-8') as file:
+                lines = [line for line in file if line.endswith('\n')]
+        if record['iter'] is not None:
+            start = json.dumps({
+                key: record[key]
+                for key in ('mode', 'epoch', 'iter', 'dt')
+            }).rstrip('}')
+            lines = [line for line in lines if not line.startswith(start)]
+        lines.append(json.dumps(record, allow_nan=False) + '\n')
+        write_whole(''.join(lines).encode(), path)
 
     @master_only
     def _write_surface(self, path: str,
