@@ -48,13 +48,13 @@ OPTION = 'model.test_cfg.note=two words'
         '-p', 'gpu', '--job-name=my job', '--gres=gpu:4', '--ntasks=4',
         '--ntasks-per-node=4', '--cpus-per-task=5', '--kill-on-bad-exit=1',
         '--qos=a', '-x', 'node1', 'python', '-u', f'{TOOLS}/train.py',
-        'my config.py', '--work-dir=my work', '--launcher=slurm', OPTION
+        'my config.py', '--work-dir=my work', OPTION, '--launcher=slurm'
     ]),
     ('slurm_test.sh', ['gpu', 'my job', 'my config.py', 'a b.pth', OPTION], [
         '-p', 'gpu', '--job-name=my job', '--gres=gpu:4', '--ntasks=4',
         '--ntasks-per-node=4', '--cpus-per-task=5', '--kill-on-bad-exit=1',
         '--qos=a', '-x', 'node1', 'python', '-u', f'{TOOLS}/test.py',
-        'my config.py', 'a b.pth', '--launcher=slurm', OPTION
+        'my config.py', 'a b.pth', OPTION, '--launcher=slurm'
     ]),
 ])
 def test_arguments_arrive_whole(fakes, name, args, expected):
