@@ -36,7 +36,7 @@ def run(language: str, code: str, variables: Dict[str, Any]) -> str:
                             stderr=subprocess.STDOUT,
                             text=True)
     if result.returncode:
-        sys.exit(f'{code}failed:\n{result.stdout}')
+        raise RuntimeError(f'{code}failed:\n{result.stdout}')
     return result.stdout
 
 
@@ -81,7 +81,6 @@ def run_page(path: Path, write: bool = False) -> None:
     text = path.read_text()
     variables: Dict[str, Any] = {'__name__': '__main__'}
     printed = ''
-    # From behind, so that the places stay right, come the changes.
     changes = []
     for block in BLOCK.finditer(text):
         language, options, code = block.groups()
@@ -92,9 +91,17 @@ def run_page(path: Path, write: bool = False) -> None:
         lines = compare(code, printed, float('inf') if write else tolerance)
         changes.append((*block.span(3), '\n'.join(lines) + '\n'))
     if write:
-        for start, end, lines in reversed(changes):
-            text = text[:start] + lines + text[end:]
+        # from behind, so that the places stay right
+        for start, end, new in reversed(changes):
+            text = text[:start] + new + text[end:]
         path.write_text(text)
+
+
+def lay_out(folder: Path) -> None:
+    """Put into a folder what the code of the pages finds in a checkout."""
+    for name in ('tools', 'mmstepnet'):
+        (folder / name).symlink_to(REPO / name)
+    shutil.copytree(REPO / 'configs', folder / 'configs')
 
 
 def main() -> None:
@@ -109,9 +116,7 @@ def main() -> None:
     os.environ['PATH'] = os.pathsep.join(
         [str(Path(sys.executable).parent), os.environ['PATH']])
     with tempfile.TemporaryDirectory() as folder:
-        os.symlink(REPO / 'tools', f'{folder}/tools')
-        os.symlink(REPO / 'mmstepnet', f'{folder}/mmstepnet')
-        shutil.copytree(REPO / 'configs', f'{folder}/configs')
+        lay_out(Path(folder))
         os.chdir(folder)
         # What the code makes is imported from the folder that it runs in.
         sys.path[0] = folder
