@@ -19,31 +19,37 @@ from mmengine.registry import \
     WEIGHT_INITIALIZERS as MMENGINE_WEIGHT_INITIALIZERS  # noqa: E402
 from mmengine.registry import Registry  # noqa: E402
 
+#: Backbones, steps and norms.
 MODELS = Registry(
     'model',
     parent=MMENGINE_MODELS,
     scope='mmstepnet',
     locations=['mmstepnet.norms', 'mmstepnet.steps', 'mmstepnet.backbones'])
+#: Hooks of the runner.
 HOOKS = Registry(
     'hook',
     parent=MMENGINE_HOOKS,
     scope='mmstepnet',
     locations=['mmstepnet.hooks'])
+#: Loops of the runner.
 LOOPS = Registry(
     'loop',
     parent=MMENGINE_LOOPS,
     scope='mmstepnet',
     locations=['mmstepnet.engine'])
+#: Datasets.
 DATASETS = Registry(
     'dataset',
     parent=MMENGINE_DATASETS,
     scope='mmstepnet',
     locations=['mmstepnet.datasets'])
+#: Wrappers of optimizers.
 OPTIM_WRAPPERS = Registry(
     'optim_wrapper',
     parent=MMENGINE_OPTIM_WRAPPERS,
     scope='mmstepnet',
     locations=['mmstepnet.engine'])
+#: Initializers, for ``init_cfg``.
 WEIGHT_INITIALIZERS = Registry(
     'weight initializer',
     parent=MMENGINE_WEIGHT_INITIALIZERS,
