@@ -68,7 +68,7 @@ setup(
     install_requires=requirements('runtime'),
     extras_require={
         name: requirements(name)
-        for name in ('onedl', 'openmmlab', 'tests')
+        for name in ('docs', 'onedl', 'openmmlab', 'tests')
     },
     cmdclass={'build_py': BuildWithMim},
     zip_safe=False)

@@ -10,7 +10,6 @@ from typing import Dict, Iterator, List
 
 import mmstepnet
 
-
 # A constant with a comment that Sphinx reads.
 CONSTANT = re.compile(r'^#: .*\n(?:#: .*\n)*(\w+)\b.* = ', re.M)
 
@@ -48,8 +47,7 @@ def page(package: ModuleType) -> str:
     lines = [title, '=' * len(title), '']
     exported = public_names(package)
     lines += directive(package, exported)
-    # The packages below the root have pages of their own.
-    for module in () if package is mmstepnet else submodules(package):
+    for module in submodules(package):
         # What the package exports has been said.
         names = [
             name for name in public_names(module)
@@ -65,7 +63,8 @@ def pages() -> Dict[str, str]:
     """Text of each page, by the name of its package or module."""
     return {
         module.__name__: page(module)
-        for module in (mmstepnet, *submodules(mmstepnet))
+        for module in submodules(mmstepnet)
+        if hasattr(module, '__path__') or public_names(module)
     }
 
 

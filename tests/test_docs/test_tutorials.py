@@ -28,7 +28,8 @@ def checkout(pages, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv(
         'PATH',
-        os.pathsep.join([str(Path(sys.executable).parent), os.environ['PATH']]))
+        os.pathsep.join([str(Path(sys.executable).parent),
+                         os.environ['PATH']]))
     monkeypatch.setattr(MODELS, '_module_dict', dict(MODELS._module_dict))
     return tmp_path
 
@@ -50,9 +51,8 @@ def test_another_number_or_line_is_an_error(pages, printed):
 def test_numbers_within_the_tolerance(pages):
     shown = '3 cats and 0.5 dogs\nin ... 2.5e-3 s\n'
     printed = 'x\nthen: 3 cats and 0.51 dogs!\nin all 2.5e-3 s\n'
-    assert pages.compare(
-        shown, printed,
-        0.03) == ['3 cats and 0.51 dogs', 'in ... 2.5e-3 s']
+    assert pages.compare(shown, printed,
+                         0.03) == ['3 cats and 0.51 dogs', 'in ... 2.5e-3 s']
 
 
 def test_write_puts_the_printed_numbers_in(pages, tmp_path):
