@@ -3,11 +3,9 @@ import argparse
 import os.path as osp
 import sys
 
-from mmengine.config import DictAction
-
 from mmstepnet.checkpoints import load_weights, our_names
-from mmstepnet.engine import (build_runner, explain_errors, load_config,
-                              set_dataloader_defaults)
+from mmstepnet.engine import (ConfigOptions, build_runner, explain_errors,
+                              load_config, set_dataloader_defaults)
 from mmstepnet.stiffness.analysis import NetworkStiffness, save_analysis
 from mmstepnet.stiffness.sources import (ImageFolder, even_places,
                                          library_model, measure_network)
@@ -71,7 +69,7 @@ def parse_args():
     parser.add_argument(
         '--cfg-options',
         nargs='+',
-        action=DictAction,
+        action=ConfigOptions,
         metavar='KEY=VALUE',
         help='settings that override those of the configs')
     return parser.parse_args()
@@ -107,7 +105,7 @@ def measure_config(config, checkpoint, name, args):
     # The names of runs must differ.
     args.num_runs = getattr(args, 'num_runs', 0) + 1
     cfg.experiment_name = f'stiffness_{args.num_runs}'
-    set_dataloader_defaults(cfg, args, args.split)
+    set_dataloader_defaults(cfg, args, [args.split])
     hooks = [
         hook for hook in cfg.get('custom_hooks') or []
         if hook['type'] != 'mmstepnet.TNSHook'
@@ -118,7 +116,7 @@ def measure_config(config, checkpoint, name, args):
     is_subset = args.num_images is not None
     if is_subset:
         take_subset(cfg, args)
-    runner = build_runner(cfg, args.split)
+    runner = build_runner(cfg, [args.split])
     load_checkpoint(runner.model, checkpoint)
     metrics = getattr(runner, args.split)()
     hook = next(h for h in runner.hooks if type(h).__name__ == 'TNSHook')

@@ -2,11 +2,10 @@
 import argparse
 
 import torch
-from mmengine.config import Config, DictAction
 from mmengine.registry import init_default_scope
 
 from mmstepnet.checkpoints import warm_start
-from mmstepnet.engine import explain_errors
+from mmstepnet.engine import ConfigOptions, explain_errors, read_config
 from mmstepnet.registry import MODELS
 
 
@@ -25,7 +24,7 @@ def parse_args():
     parser.add_argument(
         '--cfg-options',
         nargs='+',
-        action=DictAction,
+        action=ConfigOptions,
         metavar='KEY=VALUE',
         help='settings that override those of the config')
     return parser.parse_args()
@@ -43,9 +42,7 @@ def converted(model, report):
 @explain_errors
 def main():
     args = parse_args()
-    cfg = Config.fromfile(args.config)
-    if args.cfg_options is not None:
-        cfg.merge_from_dict(args.cfg_options)
+    cfg = read_config(args.config, args.cfg_options)
     init_default_scope(cfg.get('default_scope', 'mmengine'))
     model = MODELS.build(cfg.model)
     report = warm_start(model, args.checkpoint, args.prefix)

@@ -1,10 +1,8 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 import argparse
 
-from mmengine.config import Config, DictAction
-
 from mmstepnet.checkpoints import load_model
-from mmstepnet.engine import explain_errors
+from mmstepnet.engine import ConfigOptions, explain_errors, read_config
 from mmstepnet.export import check_onnx, export_onnx
 from mmstepnet.folding import fold_steps
 
@@ -31,7 +29,7 @@ def parse_args():
     parser.add_argument(
         '--cfg-options',
         nargs='+',
-        action=DictAction,
+        action=ConfigOptions,
         metavar='KEY=VALUE',
         help='settings that override those of the config')
     return parser.parse_args()
@@ -40,9 +38,7 @@ def parse_args():
 @explain_errors
 def main():
     args = parse_args()
-    cfg = Config.fromfile(args.config)
-    if args.cfg_options is not None:
-        cfg.merge_from_dict(args.cfg_options)
+    cfg = read_config(args.config, args.cfg_options)
     model = load_model(cfg, args.checkpoint)
     if args.fold:
         print(f'folded the steps of {len(fold_steps(model))} blocks')

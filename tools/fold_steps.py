@@ -3,10 +3,9 @@ import argparse
 import os.path as osp
 
 import torch
-from mmengine.config import Config
 
 from mmstepnet.checkpoints import load_model, read_checkpoint
-from mmstepnet.engine import explain_errors
+from mmstepnet.engine import explain_errors, read_config
 from mmstepnet.folding import fold_steps, plain_config
 
 
@@ -26,7 +25,7 @@ def parse_args():
 @explain_errors
 def main():
     args = parse_args()
-    cfg = Config.fromfile(args.config)
+    cfg = read_config(args.config)
     model = load_model(cfg, args.checkpoint)
     folded = fold_steps(model)
     for name, size in folded.items():

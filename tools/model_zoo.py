@@ -11,13 +11,12 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import torch
-from mmengine.config import Config
 from mmengine.registry import DefaultScope
 
 from mmstepnet.analysis.complexity import (checkpoint_size,
                                            count_multiply_adds,
                                            count_parameters, measure_latency)
-from mmstepnet.engine import explain_errors
+from mmstepnet.engine import explain_errors, read_config
 from mmstepnet.registry import MODELS
 
 IEBN = dict(
@@ -85,7 +84,7 @@ def step_options(text):
 def networks(args):
     """Name, step and config of the model or backbone of every row."""
     for path in args.configs:
-        cfg = Config.fromfile(path)
+        cfg = read_config(path)
         yield Path(path).stem, cfg.model, cfg.get('default_scope')
     for backbone in args.backbones:
         for step in args.steps:

@@ -4,8 +4,9 @@ from mmstepnet import registry  # noqa: F401  says so if MMEngine is missing
 from .amp import CPUAmpOptimWrapper
 from .checkpoint import MatchingKeysHook
 from .checks import check_checkpoint, check_data, check_pretrained
+from .config import read_config
 from .cpu import init_cpu_processes
-from .errors import explain_errors
+from .errors import InputError, explain_errors
 from .loop import ResumableTrainLoop
 from .options import ConfigOptions
 from .resume import find_checkpoint, make_resumable
@@ -13,9 +14,9 @@ from .run import (add_run_arguments, build_runner, load_config,
                   set_dataloader_defaults)
 
 __all__ = [
-    'CPUAmpOptimWrapper', 'ConfigOptions', 'MatchingKeysHook',
+    'CPUAmpOptimWrapper', 'ConfigOptions', 'InputError', 'MatchingKeysHook',
     'ResumableTrainLoop', 'add_run_arguments', 'build_runner',
     'check_checkpoint', 'check_data', 'check_pretrained', 'explain_errors',
     'find_checkpoint', 'init_cpu_processes', 'load_config', 'make_resumable',
-    'set_dataloader_defaults'
+    'read_config', 'set_dataloader_defaults'
 ]

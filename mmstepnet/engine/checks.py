@@ -4,6 +4,10 @@ import os.path as osp
 from typing import Iterator, Optional, Sequence, Tuple
 
 from mmengine.config import Config
+from mmengine.registry import DefaultScope
+
+from mmstepnet.arguments import short
+from mmstepnet.registry import MODELS
 
 # They fetch their files themselves unless told not to.
 _DOWNLOADED = ('CIFAR10', 'CIFAR100', 'MNIST', 'FashionMNIST')
@@ -67,11 +71,86 @@ def _data_paths(cfg: Config, split: str) -> Iterator[Tuple[str, str]]:
             yield f'{split}_evaluator.ann_file', path
 
 
+def check_settings(cfg: Config, splits: Sequence[str]) -> None:
+    """Check that a config has what a run needs.
+
+    Args:
+        cfg (Config): Config of the run.
+        splits (Sequence[str]): ``'train'``, ``'val'`` or ``'test'``.
+
+    Raises:
+        ValueError: If the model or what the first split needs is missing, or
+            is no dict.
+    """
+    keys = ['model', f'{splits[0]}_dataloader', f'{splits[0]}_cfg']
+    if splits[0] == 'train':
+        keys.append('optim_wrapper')
+    for key in keys:
+        if not isinstance(cfg.get(key), dict):
+            raise ValueError(f'{key} of the config must be a dict, got '
+                             f'{short(cfg.get(key))}')
+
+
+def _num_classes(cfg, key: str) -> Iterator[Tuple[str, int]]:
+    """Numbers of classes of the heads of a model, with their keys."""
+    if isinstance(cfg, (list, tuple)):
+        for i, value in enumerate(cfg):
+            yield from _num_classes(value, f'{key}[{i}]')
+    elif isinstance(cfg, dict):
+        if isinstance(cfg.get('num_classes'), int):
+            yield f'{key}.num_classes', cfg['num_classes']
+        for name in ('head', 'roi_head', 'bbox_head', 'mask_head'):
+            yield from _num_classes(cfg.get(name), f'{key}.{name}')
+
+
+def _try_model(cfg: Config) -> None:
+    """Build the model, for the errors of its settings."""
+    if 'model' in cfg:
+        with DefaultScope.overwrite_default_scope(
+                cfg.get('default_scope', 'mmengine')):
+            MODELS.build(cfg.model)
+
+
+def check_classes(cfg: Config, splits: Sequence[str]) -> None:
+    """Check that a model has as many classes as its datasets name.
+
+    Args:
+        cfg (Config): Config of the run.
+        splits (Sequence[str]): ``'train'``, ``'val'`` or ``'test'``.
+
+    Raises:
+        ValueError: If not.
+
+    Example:
+        >>> check_classes(Config(dict(
+        ...     model=dict(head=dict(num_classes=2)),
+        ...     train_dataloader=dict(dataset=dict(
+        ...         metainfo=dict(classes=('cat', ))))), ), ['train'])
+        Traceback (most recent call last):
+        ...
+        ValueError: model.head.num_classes is 2, but ...
+    """
+    for split in splits:
+        loader = cfg.get(f'{split}_dataloader') or {}
+        root_key = f'{split}_dataloader.dataset'
+        for key, dataset in _datasets(loader.get('dataset') or {}, root_key):
+            classes = (dataset.get('metainfo') or {}).get('classes')
+            if not isinstance(classes, (list, tuple)):
+                continue
+            for head, number in _num_classes(cfg.get('model'), 'model'):
+                if number != len(classes):
+                    raise ValueError(
+                        f'{head} is {number}, but {key}.metainfo.classes has '
+                        f'{len(classes)} names, {short(classes)}: expected as '
+                        'many')
+
+
 def check_data(cfg: Config, splits: Sequence[str]) -> None:
     """Check that the files and folders of the datasets exist.
 
     Datasets in other places than local folders, and those that download
-    themselves, are left to their own checks.
+    themselves, are left to their own checks. Where one is missing, a mistake
+    in the model is told first.
 
     Args:
         cfg (Config): Config of the run.
@@ -90,6 +169,7 @@ def check_data(cfg: Config, splits: Sequence[str]) -> None:
     for split in splits:
         for key, path in _data_paths(cfg, split):
             if not _is_remote(path) and not osp.exists(path):
+                _try_model(cfg)
                 raise FileNotFoundError(
                     f'{key} of the config names a path that does not exist: '
                     f'{path!r}, looked up from {osp.abspath(".")!r}')

@@ -12,8 +12,19 @@ from urllib.error import URLError
 
 from mmengine.runner.base_loop import BaseLoop
 
-_USER_ERRORS = (AssertionError, ImportError, KeyError, OSError, RuntimeError,
-                SyntaxError, TypeError, ValueError, pickle.UnpicklingError)
+from .hints import explain_build, is_ours, while_building
+
+_USER_ERRORS = (AssertionError, AttributeError, EOFError, ImportError,
+                LookupError, OSError, RuntimeError, SyntaxError, TypeError,
+                ValueError, pickle.UnpicklingError)
+
+
+class InputError(ValueError):
+    """Wrong input that shows only when it is read, in the middle of a run.
+
+    Tools say it in one line at any time, as it comes from what was given to
+    them.
+    """
 
 
 def _raised_in_loop(error: BaseException) -> bool:
@@ -29,6 +40,9 @@ _STORAGE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 def _fault(error: BaseException) -> Optional[str]:
     """A sentence on what comes from outside, in the middle of a run too."""
     text = ' '.join(str(error).split())
+    if isinstance(error, InputError):
+        # Behind the traceback of another process, if it comes from one.
+        return text.rsplit('InputError: ', 1)[-1]
     if isinstance(error, OSError) and error.errno in _STORAGE:
         return (f'a file cannot be written ({text}); when it can, start '
                 'again, a training with --resume')
@@ -58,9 +72,12 @@ def _sentence(error: BaseException) -> str:
         return (f'a download failed ({text}); weights on this machine are '
                 'named by --cfg-options '
                 'model.backbone.init_cfg.checkpoint=PATH')
-    if isinstance(error, (ValueError, FileNotFoundError)):
+    told = explain_build(error)
+    if told is not None:
+        return told
+    if isinstance(error, (ValueError, FileNotFoundError)) or is_ours(error):
         return text
-    return f'{type(error).__name__}: {text}'
+    return f'{type(error).__name__}: {text}{while_building(error)}'
 
 
 def explain_errors(main: Callable[[], None]) -> Callable[[], None]:
@@ -69,9 +86,9 @@ def explain_errors(main: Callable[[], None]) -> Callable[[], None]:
     What goes wrong before the first iteration, while configs are read and
     things are built, is nearly always a mistake in what was asked for: it
     becomes one line on stderr and exit status 1, as what comes from outside
-    does at any time: a full disk, a process that has died. Other errors keep
-    their traceback once the first iteration has begun, and everything does
-    where the environment variable ``MMSTEPNET_DEBUG`` is set.
+    does at any time: a full disk, a process that has died, a broken image.
+    Other errors keep their traceback once the first iteration has begun, and
+    everything does where the environment variable ``MMSTEPNET_DEBUG`` is set.
 
     Args:
         main (Callable): The tool.

@@ -13,7 +13,9 @@ from mmengine.runner import Runner
 
 from mmstepnet.compat import announce_afterwards, read_own_checkpoints
 from .checkpoint import MatchingKeysHook
-from .checks import check_checkpoint, check_data, check_pretrained
+from .checks import (check_checkpoint, check_classes, check_data,
+                     check_pretrained, check_settings)
+from .config import read_config
 from .cpu import init_cpu_processes
 from .files import check_writable
 from .options import ConfigOptions
@@ -59,20 +61,16 @@ def load_config(args: argparse.Namespace) -> Config:
 
     Raises:
         FileNotFoundError: If there is no such config.
-        ValueError: If the launcher has not set its environment.
+        ValueError: If it can't be read, or the launcher has not set its
+            environment.
     """
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
     if args.launcher == 'pytorch' and 'RANK' not in os.environ:
         raise ValueError('--launcher pytorch needs the environment that '
                          'torchrun sets: use tools/dist_train.sh or '
                          'tools/dist_test.sh')
-    if not osp.isfile(args.config):
-        raise FileNotFoundError(
-            f'there is no config file {args.config!r} in {osp.abspath(".")!r}')
-    cfg = Config.fromfile(args.config)
+    cfg = read_config(args.config, args.cfg_options)
     cfg.launcher = args.launcher
-    if args.cfg_options is not None:
-        cfg.merge_from_dict(args.cfg_options)
     if args.work_dir is not None:
         cfg.work_dir = args.work_dir
     elif cfg.get('work_dir') is None:
@@ -125,14 +123,18 @@ def build_runner(cfg: Config, splits: Sequence[str]) -> Runner:
 
     Raises:
         FileNotFoundError: If data or a checkpoint doesn't exist.
+        ValueError: If the config lacks what the run needs, or the numbers of
+            classes differ.
         OSError: If the work dir takes no files.
     """
     end_with_launcher()
-    check_writable(cfg.work_dir)
+    check_settings(cfg, splits)
+    check_classes(cfg, splits)
     check_data(cfg, splits)
     check_checkpoint(cfg.get('load_from'), 'load_from')
     if 'train' in splits:
         check_pretrained(cfg)
+    check_writable(cfg.work_dir)
     init_cpu_processes(cfg)
     read_own_checkpoints()
     build = RUNNERS.build if 'runner_type' in cfg else Runner.from_cfg
@@ -143,4 +145,6 @@ def build_runner(cfg: Config, splits: Sequence[str]) -> Runner:
             # logging would print a traceback for every line
             handler.handleError = _raise_again
     runner.register_hook(MatchingKeysHook(), priority='VERY_LOW')
+    if 'train' in splits:
+        runner.register_hook(dict(type='mmstepnet.FiniteLossHook'))
     return runner

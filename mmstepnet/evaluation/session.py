@@ -175,7 +175,7 @@ def open_evaluation(args: argparse.Namespace) -> Evaluation:
     settings: Dict[str, Any] = dict(
         model=_digest((cfg.model, cfg.get('data_preprocessor'))),
         dataset=_digest(cfg.test_dataloader.dataset))
-    runner = build_runner(cfg, 'test')
+    runner = build_runner(cfg, ['test'])
     model = runner.model.module if is_model_wrapper(
         runner.model) else runner.model
     members: List[nn.Module] = []

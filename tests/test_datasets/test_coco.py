@@ -1,6 +1,9 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 import json
+from pathlib import Path
 
+import cv2
+import numpy as np
 import pytest
 
 pytestmark = pytest.mark.mmdet
@@ -11,6 +14,8 @@ CATEGORIES = ('RBC', 'WBC', 'Platelets')
 @pytest.fixture
 def ann_file(tmp_path):
     path = tmp_path / 'train.json'
+    for name in ('1.jpg', '2.jpg'):
+        cv2.imwrite(str(tmp_path / name), np.zeros((64, 64, 3), np.uint8))
     path.write_text(
         json.dumps(
             dict(
@@ -40,7 +45,7 @@ def build(ann_file, classes):
         dict(
             type='mmstepnet.StrictCocoDataset',
             ann_file=ann_file,
-            data_prefix=dict(img='images/'),
+            data_prefix=dict(img=str(Path(ann_file).parent)),
             filter_cfg=dict(filter_empty_gt=True),
             metainfo=dict(classes=classes),
             serialize_data=False))
