@@ -8,12 +8,14 @@ import zipfile
 from typing import Dict
 from urllib.parse import urlparse
 
-import numpy as np
 import torch
 from mmengine.dist import barrier, get_dist_info
 from mmengine.logging import HistoryBuffer
 from mmengine.optim.scheduler import OneCycleParamScheduler
 from torch import Tensor
+
+from mmstepnet.compat.safe_load import (known_as, load_safely, numpy_globals,
+                                        refused_globals)
 
 # Where a file keeps its weights, if not at its top level.
 WEIGHT_KEYS = ('state_dict', 'model_state_dict', 'model', 'net')
@@ -31,15 +33,13 @@ def _method(cls: type, name: str) -> object:
     return getattr(cls, name)
 
 
-def _safe_globals() -> list:
+def _allowed() -> list:
     """Plain data classes that training frameworks store beside weights."""
-    core = getattr(np, '_core', None) or getattr(np, 'core')
-    dtypes = [np.int64, np.float32, np.float64, np.uint32, np.bool_]
     return [
         *WITH_METHODS,
-        (_method, 'builtins.getattr'), argparse.Namespace, np.ndarray,
-        np.dtype, core.multiarray._reconstruct, core.multiarray.scalar
-    ] + [type(np.dtype(dtype)) for dtype in dtypes]
+        known_as('builtins.getattr', _method), argparse.Namespace,
+        *numpy_globals()
+    ]
 
 
 def _resolve(address: str) -> str:
@@ -87,8 +87,7 @@ def _read(path: str) -> object:
             damaged = archive.testzip()
         if damaged:
             raise ValueError(f'the checksum of {damaged} is wrong')
-    with torch.serialization.safe_globals(_safe_globals()):
-        return torch.load(path, map_location='cpu', weights_only=True)
+    return load_safely(path, _allowed())
 
 
 def read_checkpoint(checkpoint: str) -> object:
@@ -116,7 +115,7 @@ def read_checkpoint(checkpoint: str) -> object:
         raise ValueError(f'the checkpoint {checkpoint!r} needs the package '
                          f'safetensors: {error}.') from error
     except Exception as error:
-        raise ValueError(_why_unreadable(checkpoint, path, error)) from error
+        raise ValueError(_why_unreadable(checkpoint, error)) from error
 
 
 def load_weights(checkpoint: str) -> Dict[str, Tensor]:
@@ -154,19 +153,12 @@ def load_weights(checkpoint: str) -> Dict[str, Tensor]:
     return dict(weights)
 
 
-def _why_unreadable(checkpoint: str, path: str, error: Exception) -> str:
-    if isinstance(error, pickle.UnpicklingError) and zipfile.is_zipfile(path):
-        found = torch.serialization.get_unsafe_globals_in_checkpoint(path)
-        known = {
-            item[1] if isinstance(item, tuple) else
-            f'{item.__module__}.{item.__qualname__}'
-            for item in _safe_globals()
-        }
-        found = sorted(set(found) - known)
-        if found:
-            return (f'the checkpoint {checkpoint!r} holds objects other than '
-                    f'weights and plain data, {found}: save its state_dict '
-                    'alone.')
+def _why_unreadable(checkpoint: str, error: Exception) -> str:
+    refused = refused_globals(error)
+    if refused:
+        return (f'the checkpoint {checkpoint!r} holds objects other than '
+                f'weights and plain data, {refused}: save its state_dict '
+                'alone.')
     reason = ' '.join(str(error).split())[:80] or 'no data'
     return (f'the checkpoint {checkpoint!r} is damaged or not a checkpoint: '
             f'{type(error).__name__}, {reason}.')
