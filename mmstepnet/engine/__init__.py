@@ -2,12 +2,12 @@
 """What the tools run on. Runners and logs are MMEngine's."""
 from mmstepnet import registry  # noqa: F401  says so if MMEngine is missing
 from .amp import CPUAmpOptimWrapper
-from .checkpoint import MatchingKeysHook
 from .checks import check_checkpoint, check_data, check_pretrained
 from .config import read_config
 from .cpu import init_cpu_processes
 from .errors import InputError, explain_errors
 from .loop import ResumableTrainLoop
+from .matching_keys import MatchingKeysHook
 from .options import ConfigOptions
 from .resume import find_checkpoint, make_resumable
 from .run import (add_run_arguments, build_runner, load_config,

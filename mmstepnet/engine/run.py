@@ -12,12 +12,12 @@ from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
 
 from mmstepnet.compat import announce_afterwards, read_own_checkpoints
-from .checkpoint import MatchingKeysHook
 from .checks import (check_checkpoint, check_classes, check_data,
                      check_pretrained, check_settings)
 from .config import read_config
 from .cpu import init_cpu_processes
 from .files import check_writable
+from .matching_keys import MatchingKeysHook
 from .options import ConfigOptions
 from .parent import end_with_launcher
 
@@ -144,7 +144,8 @@ def build_runner(cfg: Config, splits: Sequence[str]) -> Runner:
         if isinstance(handler, logging.FileHandler):
             # logging would print a traceback for every line
             handler.handleError = _raise_again
-    runner.register_hook(MatchingKeysHook(), priority='VERY_LOW')
+    complete = 'train' not in splits or bool(cfg.get('resume'))
+    runner.register_hook(MatchingKeysHook(complete), priority='VERY_LOW')
     if 'train' in splits:
         runner.register_hook(dict(type='mmstepnet.FiniteLossHook'))
     return runner

@@ -1,17 +1,17 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
+import os
+
+import pytest
 import torch
 from mmengine.logging import HistoryBuffer
-from mmengine.runner import checkpoint as mmengine_checkpoint
+from mmengine.runner.checkpoint import CheckpointLoader
 
 from mmstepnet.compat import read_own_checkpoints
-
-CheckpointLoader = mmengine_checkpoint.CheckpointLoader
 
 
 def test_histories_can_be_read(tmp_path, monkeypatch):
     monkeypatch.setattr(CheckpointLoader, '_schemes',
                         dict(CheckpointLoader._schemes))
-    monkeypatch.delattr(mmengine_checkpoint, '_safe_torch_load', raising=False)
     path = str(tmp_path / 'epoch_1.pth')
     torch.save(dict(history=HistoryBuffer([1., 3.], [1, 1])), path)
     read_own_checkpoints()
@@ -19,9 +19,21 @@ def test_histories_can_be_read(tmp_path, monkeypatch):
     assert history.mean() == 2
 
 
-def test_a_loader_that_copes_is_left_alone(monkeypatch):
-    schemes = dict(CheckpointLoader._schemes)
-    monkeypatch.setattr(
-        mmengine_checkpoint, '_safe_torch_load', torch.load, raising=False)
+class Code:
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.system, (f'touch {self.path}', )
+
+
+def test_code_is_not_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(CheckpointLoader, '_schemes',
+                        dict(CheckpointLoader._schemes))
+    path, sentinel = tmp_path / 'epoch_1.pth', tmp_path / 'has_run'
+    torch.save(dict(state_dict=Code(sentinel)), path)
     read_own_checkpoints()
-    assert CheckpointLoader._schemes == schemes
+    with pytest.raises(ValueError, match='objects other than weights'):
+        CheckpointLoader.load_checkpoint(str(path), 'cpu')
+    assert not sentinel.exists()

@@ -7,7 +7,8 @@ from torch import nn
 
 from mmstepnet.engine import MatchingKeysHook
 
-runner = SimpleNamespace(model=nn.Sequential(nn.Linear(2, 3)))
+runner = SimpleNamespace(
+    model=nn.Sequential(nn.Linear(2, 3)), _load_from='a.pth', _resume=False)
 weight = torch.zeros(3, 2)
 
 
@@ -41,3 +42,52 @@ def test_no_key_matches(state_dict):
     with pytest.raises(ValueError, match="keys like '0.weight', got keys"):
         MatchingKeysHook().after_load_checkpoint(runner,
                                                  dict(state_dict=state_dict))
+
+
+class Detector(nn.Module):
+
+    def __init__(self, depth=1, step=True, classes=3):
+        super().__init__()
+        self.backbone = nn.ModuleDict(
+            {f'conv{i}': nn.Linear(2, 2)
+             for i in range(depth)})
+        if step:
+            self.backbone['step'] = nn.ModuleDict(dict(gate=nn.Linear(2, 2)))
+        self.head = nn.Linear(2, classes)
+
+
+def load(saved, complete, resume=False, **others):
+    runner = SimpleNamespace(
+        model=Detector(), _load_from='a.pth', _resume=resume)
+    checkpoint = dict(state_dict=saved.state_dict(), **others)
+    MatchingKeysHook(complete).after_load_checkpoint(runner, checkpoint)
+    return checkpoint
+
+
+@pytest.mark.parametrize('complete, saved', [
+    (True, Detector()),
+    (False, Detector(classes=5)),
+    (False, Detector(step=False)),
+])
+def test_what_is_the_models(complete, saved):
+    load(saved, complete)
+
+
+@pytest.mark.parametrize('complete, saved, message', [
+    (True, Detector(classes=5), '2 of 6 .* head.weight, .* got \\(5, 2\\)'),
+    (True, Detector(step=False), 'backbone.step.gate.* got none'),
+    (False, Detector(depth=2), 'no place .* backbone.conv1.* expected none'),
+])
+def test_what_is_of_another_architecture(complete, saved, message):
+    with pytest.raises(ValueError, match=f"'a.pth' .*{message}"):
+        load(saved, complete)
+
+
+def test_weights_alone_cannot_be_resumed_from():
+    with pytest.raises(ValueError, match='got no meta; .* load_from=PATH'):
+        load(Detector(), True, resume=True)
+    state = dict(meta=dict(config='1 / 0', epoch=1), message_hub={})
+    with pytest.raises(ValueError, match='got no optimizer'):
+        load(Detector(), True, resume=True, **state)
+    checkpoint = load(Detector(), True, resume=True, optimizer={}, **state)
+    assert checkpoint['meta'] == dict(epoch=1)
