@@ -78,6 +78,10 @@ def _download(address: str) -> str:
     return path
 
 
+class DamagedError(ValueError):
+    """A file that is not as it was written."""
+
+
 def _read(path: str) -> object:
     if path.endswith('.safetensors'):
         from safetensors.torch import load_file
@@ -86,7 +90,7 @@ def _read(path: str) -> object:
         with zipfile.ZipFile(path) as archive:
             damaged = archive.testzip()
         if damaged:
-            raise ValueError(f'the checksum of {damaged} is wrong')
+            raise DamagedError(f'but the checksum of {damaged} is wrong')
     return load_safely(path, _allowed())
 
 
@@ -115,7 +119,7 @@ def read_checkpoint(checkpoint: str) -> object:
         raise ValueError(f'the checkpoint {checkpoint!r} needs the package '
                          f'safetensors: {error}.') from error
     except Exception as error:
-        raise ValueError(_why_unreadable(checkpoint, error)) from error
+        raise ValueError(_why_unreadable(checkpoint, path, error)) from error
 
 
 def load_weights(checkpoint: str) -> Dict[str, Tensor]:
@@ -153,15 +157,18 @@ def load_weights(checkpoint: str) -> Dict[str, Tensor]:
     return dict(weights)
 
 
-def _why_unreadable(checkpoint: str, error: Exception) -> str:
+def _why_unreadable(checkpoint: str, path: str, error: Exception) -> str:
     refused = refused_globals(error)
     if refused:
         return (f'the checkpoint {checkpoint!r} holds objects other than '
                 f'weights and plain data, {refused}: save its state_dict '
                 'alone.')
-    reason = ' '.join(str(error).split())[:80] or 'no data'
+    with open(path, 'rb') as file:
+        start = file.read(16)
+    reason = error if isinstance(error, DamagedError) else (
+        f'got {osp.getsize(path)} bytes that begin with {start!r}')
     return (f'the checkpoint {checkpoint!r} is damaged or not a checkpoint: '
-            f'{type(error).__name__}, {reason}.')
+            f'expected what torch.save or safetensors writes, {reason}.')
 
 
 def _content(weights: object) -> str:
