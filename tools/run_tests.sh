@@ -1,19 +1,24 @@
 #!/usr/bin/env bash
 # Set up what is missing and run the tests:
-#   tools/run_tests.sh [--lint] [OPTIONS OF pytest]
-# --lint checks the style of the code too. The variables that choose the
-# environment are listed in setup_env.sh. The tests run side by side, a process
-# of one thread on each core; `-n 0` runs them one after the other.
+#   tools/run_tests.sh [--stack NAME] [--lint] [OPTIONS OF pytest]
+# --stack tests other releases than the default's, those of a line of
+# stacks.sh. --lint checks the style of the code too. The variables that choose
+# the environment are listed in setup_env.sh. The tests run side by side, a
+# process of one thread on each core; `-n 0` runs them one after the other.
 set -u
 TOOLS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 TORCH_INDEX_URL=${TORCH_INDEX_URL:-}
-. "$TOOLS/setup_env.sh"
 
 lint=
-if [ "${1:-}" = --lint ]; then
-    lint=yes
-    shift
-fi
+while true; do
+    case ${1:-} in
+        --stack) STACK=${2:-} && shift 2 || shift ;;
+        --stack=*) STACK=${1#*=} && shift ;;
+        --lint) lint=yes && shift ;;
+        *) break ;;
+    esac
+done
+. "$TOOLS/setup_env.sh"
 
 run_lint() {
     local status=0 tool

@@ -324,6 +324,7 @@ def test_partly_loaded_step_still_warns():
         model.train()
 
 
+@pytest.mark.smoke
 def test_names_are_the_same_in_every_scope(step):
     names = []
     for scope in ('mmengine', 'mmdet', 'mmpretrain'):
@@ -334,6 +335,7 @@ def test_names_are_the_same_in_every_scope(step):
     assert names[0] == names[1] == names[2]
 
 
+@pytest.mark.smoke
 @pytest.mark.mmdet
 @pytest.mark.parametrize('name', [
     name for name in available_steps()
@@ -364,6 +366,7 @@ def test_stepnet_is_no_plugin():
         stock(images())
 
 
+@pytest.mark.smoke
 @pytest.mark.mmpretrain
 def test_in_a_classifier_of_mmpretrain():
     pytest.importorskip('mmpretrain')

@@ -131,6 +131,7 @@ def test_where_to_step():
         ['Unit'] * 3 + ['SE'] * 3 + ['Unit'] * 3
 
 
+@pytest.mark.smoke
 @pytest.mark.mmpretrain
 def test_in_a_classifier_of_mmpretrain():
     pytest.importorskip('mmpretrain')

@@ -132,6 +132,7 @@ def test_bfloat16_autocast():
     assert out.isfinite().all() and out.shape == expected.shape
 
 
+@pytest.mark.smoke
 @pytest.mark.mmpretrain
 @pytest.mark.parametrize('scope', ['mmpretrain', 'mmdet'])
 def test_builds_in_other_scopes(scope):

@@ -35,6 +35,7 @@ def run_python(code, *path):
     return result.stdout + result.stderr
 
 
+@pytest.mark.smoke
 def test_import_is_light():
     run_python('import sys, mmstepnet\n'
                'heavy = ["torch", "mmdet", "mmengine", "mmcv", "matplotlib"]\n'

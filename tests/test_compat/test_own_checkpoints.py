@@ -9,6 +9,7 @@ from mmengine.runner.checkpoint import CheckpointLoader
 from mmstepnet.compat import read_own_checkpoints
 
 
+@pytest.mark.smoke
 def test_histories_can_be_read(tmp_path, monkeypatch):
     monkeypatch.setattr(CheckpointLoader, '_schemes',
                         dict(CheckpointLoader._schemes))

@@ -50,6 +50,7 @@ def test_nms_keeps_what_the_definition_keeps(threshold, offset):
     assert torch.equal(dets[:, :4], boxes[kept])
 
 
+@pytest.mark.smoke
 def test_nms_is_torchvisions():
     boxes, scores = random_boxes()
     _, kept = mmcv_ops.nms(boxes, scores, 0.3)

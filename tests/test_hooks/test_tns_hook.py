@@ -72,6 +72,7 @@ def hooks_of(model):
     return sum(len(m._forward_hooks) for m in model.modules())
 
 
+@pytest.mark.smoke
 def test_known_network(tmp_path):
     runner = make_runner(tmp_path)
     metrics = runner.val()
@@ -159,6 +160,7 @@ def test_exception_leaves_no_hook(tmp_path):
     assert hooks_of(model) == 0
 
 
+@pytest.mark.smoke
 def test_training_with_ema_best_checkpoint_and_resume(tmp_path):
     hooks = dict(
         checkpoint=dict(

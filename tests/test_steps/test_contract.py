@@ -64,6 +64,7 @@ def random_maps(size=(4, CHANNELS, 5, 3), scale=1., dtype=torch.float32):
             for _ in range(2)]
 
 
+@pytest.mark.smoke
 def test_constructor_takes_in_channels_first(cfg):
     step = build_step(cfg, CHANNELS)
     assert isinstance(step, Step)
@@ -123,6 +124,7 @@ def test_finite_on_any_map(step, size, batch, scale):
     assert all(x.isfinite().all() for x in step.state_dict().values())
 
 
+@pytest.mark.smoke
 def test_every_parameter_gets_a_gradient(step):
     backward(step, batch=4)
     for name, parameter in step.named_parameters():

@@ -17,6 +17,7 @@ def latest_log(work_dir):
     return max(work_dir.glob('*/*.log')).read_text()
 
 
+@pytest.mark.smoke
 @pytest.mark.mmdet
 def test_detector(trained_detector):
     log = latest_log(trained_detector)
@@ -48,6 +49,7 @@ def test_mixed_precision_without_validation(workspace, run_tool):
     assert 'AmpOptimWrapper' in log
 
 
+@pytest.mark.smoke
 @pytest.mark.mmdet
 def test_resume_the_latest(workspace, run_tool, trained_detector):
     work_dir = workspace / 'resumed'
