@@ -9,6 +9,7 @@ from mmengine.config import Config
 from mmengine.runner import Runner
 
 from mmstepnet.arguments import nearest, short
+from mmstepnet.compat import find_mmseg_configs
 
 SUFFIXES = ('.py', '.json', '.yaml', '.yml')
 # Read from the config by runners and tools, beside the runner's arguments.
@@ -117,6 +118,7 @@ def read_config(path: str, options: Optional[dict] = None) -> Config:
         raise ValueError(
             f'a config file must end in one of {SUFFIXES}, got {path!r}')
     _refuse_cycle(osp.abspath(path))
+    find_mmseg_configs()
     try:
         cfg = Config.fromfile(path)
     except Exception as error:

@@ -13,10 +13,13 @@ import mmstepnet  # noqa: F401  before MMDetection, in every process
 
 REPO = Path(__file__).parents[2]
 CONFIGS = REPO / 'configs'
-#: All configs that a user runs, by their path below ``configs``.
-NAMES = sorted(
+_ALL = sorted(
     path.relative_to(CONFIGS).as_posix() for path in CONFIGS.rglob('*.py')
     if '_base_' not in path.parts)
+#: Those for projects that needn't be installed; `test_projects` trains them.
+PROJECTS = [name for name in _ALL if name.startswith('projects/')]
+#: All others that a user runs, by their path below ``configs``.
+NAMES = [name for name in _ALL if name not in PROJECTS]
 STEPS = dict(plain=None, se='SE', eca='ECA', sge='SGE', stepnet='StepNet')
 
 
