@@ -11,8 +11,8 @@ import pytest
 
 TOOLS = Path(__file__).parents[2] / 'tools'
 # Says what it was called with. As `python -m venv DIR` it makes DIR with a
-# copy of itself, as `pip` it prints $PIP_OUTPUT and fails on any. A script from
-# stdin finds nothing missing and nothing to share.
+# copy of itself, as `pip` it prints $PIP_OUTPUT and fails on any. A script
+# from stdin finds nothing missing and nothing to share.
 FAKE_PYTHON = r'''#!/bin/bash
 case "$*" in
     *version_info*) exit "${TOO_OLD:-0}" ;;
