@@ -72,7 +72,10 @@ def parse_args():
         action=ConfigOptions,
         metavar='KEY=VALUE',
         help='settings that override those of the configs')
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.batch_size < 1:
+        parser.error(f'--batch-size must be at least 1, got {args.batch_size}')
+    return args
 
 
 def load_checkpoint(model, path):

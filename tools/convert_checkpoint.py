@@ -5,7 +5,8 @@ import torch
 from mmengine.registry import init_default_scope
 
 from mmstepnet.checkpoints import warm_start
-from mmstepnet.engine import ConfigOptions, explain_errors, read_config
+from mmstepnet.engine import (ConfigOptions, check_out, explain_errors,
+                              read_config)
 from mmstepnet.registry import MODELS
 
 
@@ -42,6 +43,7 @@ def converted(model, report):
 @explain_errors
 def main():
     args = parse_args()
+    check_out(args.out)
     cfg = read_config(args.config, args.cfg_options)
     init_default_scope(cfg.get('default_scope', 'mmengine'))
     model = MODELS.build(cfg.model)

@@ -2,7 +2,8 @@
 import argparse
 
 from mmstepnet.checkpoints import load_model
-from mmstepnet.engine import ConfigOptions, explain_errors, read_config
+from mmstepnet.engine import (ConfigOptions, check_out, explain_errors,
+                              read_config)
 from mmstepnet.export import check_onnx, export_onnx
 from mmstepnet.folding import fold_steps
 
@@ -32,12 +33,16 @@ def parse_args():
         action=ConfigOptions,
         metavar='KEY=VALUE',
         help='settings that override those of the config')
-    return parser.parse_args()
+    args = parser.parse_args()
+    if min(args.size) < 1:
+        parser.error(f'--size must be at least 1 1, got {args.size}')
+    return args
 
 
 @explain_errors
 def main():
     args = parse_args()
+    check_out(args.out)
     cfg = read_config(args.config, args.cfg_options)
     model = load_model(cfg, args.checkpoint)
     if args.fold:

@@ -5,7 +5,7 @@ import os.path as osp
 import torch
 
 from mmstepnet.checkpoints import load_model, read_checkpoint
-from mmstepnet.engine import explain_errors, read_config
+from mmstepnet.engine import check_out, explain_errors, read_config
 from mmstepnet.folding import fold_steps, plain_config
 
 
@@ -25,6 +25,7 @@ def parse_args():
 @explain_errors
 def main():
     args = parse_args()
+    check_out(args.out)
     cfg = read_config(args.config)
     model = load_model(cfg, args.checkpoint)
     folded = fold_steps(model)

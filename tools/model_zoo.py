@@ -16,7 +16,7 @@ from mmengine.registry import DefaultScope
 from mmstepnet.analysis.complexity import (checkpoint_size,
                                            count_multiply_adds,
                                            count_parameters, measure_latency)
-from mmstepnet.engine import explain_errors, read_config
+from mmstepnet.engine import check_out, explain_errors, read_config
 from mmstepnet.registry import MODELS
 
 IEBN = dict(
@@ -57,6 +57,10 @@ def parse_args():
     args = parser.parse_args()
     if not args.configs and not args.backbones:
         parser.error('expected configs or --backbones, got neither')
+    if min(args.shape) < 1:
+        parser.error(f'--shape must be at least 1 1, got {args.shape}')
+    if args.repeats < 0:
+        parser.error(f'--repeats must be at least 0, got {args.repeats}')
     return args
 
 
@@ -139,6 +143,7 @@ def as_csv(rows):
 @explain_errors
 def main():
     args = parse_args()
+    check_out(args.out)
     shape = (3, *args.shape)
     with redirect_stdout(sys.stderr):  # where logs do not mix with the table
         rows = [

@@ -43,7 +43,10 @@ def parse_args():
         nargs=argparse.REMAINDER,
         default=[],
         help='what follows goes to tools/train.py, for example --amp')
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.gpus < 0:
+        parser.error(f'--gpus must be at least 0, got {args.gpus}')
+    return args
 
 
 def last_validation(work_dir):
@@ -114,6 +117,15 @@ def as_table(results, metrics):
     return '\n'.join(lines) + '\n'
 
 
+def read_results(file):
+    """What earlier calls have finished."""
+    try:
+        return json.loads(file.read_text())
+    except ValueError as error:
+        raise ValueError(f'{str(file)!r} is damaged, expected the results of '
+                         f'earlier runs: {error}') from error
+
+
 @explain_errors
 def main():
     args = parse_args()
@@ -122,7 +134,7 @@ def main():
         raise FileNotFoundError(f'there is no config file {missing[0]!r}')
     os.makedirs(args.work_dir, exist_ok=True)
     file = Path(args.work_dir, 'results.json')
-    done = json.loads(file.read_text()) if file.exists() else {}
+    done = read_results(file) if file.exists() else {}
     shown = {}
     for config in args.configs:
         name = Path(config).stem

@@ -12,7 +12,7 @@ from urllib.error import URLError
 
 from mmengine.runner.base_loop import BaseLoop
 
-from .hints import explain_build, is_ours, while_building
+from .hints import explain_build, is_ours, where
 
 _USER_ERRORS = (AssertionError, AttributeError, EOFError, ImportError,
                 LookupError, OSError, RuntimeError, SyntaxError, TypeError,
@@ -28,10 +28,14 @@ class InputError(ValueError):
 
 
 def _raised_in_loop(error: BaseException) -> bool:
-    """Whether training, validation or testing had begun."""
-    return any(frame.f_code.co_name == 'run'
-               and isinstance(frame.f_locals.get('self'), BaseLoop)
-               for frame, _ in traceback.walk_tb(error.__traceback__))
+    """Whether a training had done an iteration, or another loop had begun."""
+    loops = [
+        frame.f_locals['self']
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+        if frame.f_code.co_name == 'run'
+        and isinstance(frame.f_locals.get('self'), BaseLoop)
+    ]
+    return any(getattr(loop, '_iter', None) != 0 for loop in loops)
 
 
 _STORAGE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
@@ -77,17 +81,17 @@ def _sentence(error: BaseException) -> str:
         return told
     if isinstance(error, (ValueError, FileNotFoundError)) or is_ours(error):
         return text
-    return f'{type(error).__name__}: {text}{while_building(error)}'
+    return f'{type(error).__name__}: {text}{where(error)}'
 
 
 def explain_errors(main: Callable[[], None]) -> Callable[[], None]:
     """Let a tool say in one line why it couldn't start.
 
-    What goes wrong before the first iteration, while configs are read and
+    What goes wrong up to the first iteration, while configs are read and
     things are built, is nearly always a mistake in what was asked for: it
     becomes one line on stderr and exit status 1, as what comes from outside
     does at any time: a full disk, a process that has died, a broken image.
-    Other errors keep their traceback once the first iteration has begun, and
+    Other errors keep their traceback once the first iteration is done, and
     everything does where the environment variable ``MMSTEPNET_DEBUG`` is set.
 
     Args:

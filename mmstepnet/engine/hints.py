@@ -4,6 +4,7 @@ import re
 import traceback
 from typing import Optional
 
+from mmengine.model import BaseModule
 from mmengine.registry import Registry
 
 from mmstepnet.arguments import nearest, unknown_argument
@@ -67,10 +68,17 @@ def explain_build(error: BaseException) -> Optional[str]:
     return None
 
 
-def while_building(error: BaseException) -> str:
-    """A remark on what was being built when an error came up."""
+def where(error: BaseException) -> str:
+    """A remark on what was being built or run when an error came up."""
     cls = _built_from(error).get('obj_cls')
-    return f', while building {cls.__name__}' if isinstance(cls, type) else ''
+    if isinstance(cls, type):
+        return f', while building {cls.__name__}'
+    modules = [
+        type(frame.f_locals['self']).__name__
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+        if isinstance(frame.f_locals.get('self'), BaseModule)
+    ]
+    return f', in {modules[-1]}' if modules else ''
 
 
 def is_ours(error: BaseException) -> bool:

@@ -76,11 +76,16 @@ def load_result(path: str) -> Dict[str, Any]:
 
     Raises:
         FileNotFoundError: If there is no such file.
+        ValueError: If it is damaged.
     """
     if not osp.isfile(path):
         raise FileNotFoundError(f'there are no results at {path!r}')
-    with open(path, encoding='utf-8') as stream:
-        return json.load(stream)
+    try:
+        with open(path, encoding='utf-8') as stream:
+            return json.load(stream)
+    except ValueError as error:
+        raise ValueError(f'{path!r} is not a result of a finished run, '
+                         f'expected JSON: {error}') from error
 
 
 def add_evaluation_arguments(parser: argparse.ArgumentParser) -> None:

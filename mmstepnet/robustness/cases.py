@@ -93,6 +93,10 @@ def attack_case(name: str,
     """
     if name not in ATTACKS:
         raise ValueError(f'attack must be one of {ATTACKS}, got {name!r}')
+    if radius < 0 or steps < 1:
+        raise ValueError(
+            'attacks need a radius of at least 0 and at least one '
+            f'of steps, got radius {radius} and steps {steps}')
     radius_, alpha_ = radius / 255, alpha / 255
     perturbs: Dict[str, Perturb] = dict(
         fgsm=lambda loss, images, _: fgsm(loss, images, radius_),

@@ -253,7 +253,7 @@ def main() -> None:
     if out_dir.exists():
         try:
             there = json.loads((out_dir / 'settings.json').read_text())
-        except FileNotFoundError:
+        except (OSError, ValueError):
             there = None
         if there == settings:
             print(f'{out_dir} is there already')

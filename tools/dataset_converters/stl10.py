@@ -35,6 +35,9 @@ def read_split(binary_dir, split):
         raise ValueError(
             f'{split}_X.bin must have {3 * SIZE**2} bytes for each of the '
             f'{len(labels)} labels of {split}_y.bin, got {len(pixels)} bytes')
+    if not np.isin(labels, range(1, 11)).all():
+        raise ValueError(f'{split}_y.bin must hold labels from 1 to 10, got '
+                         f'{sorted(set(labels.tolist()))[:11]}')
     # planes of colour, each written column by column
     images = pixels.reshape(-1, 3, SIZE, SIZE).transpose(0, 3, 2, 1)
     return images, labels.astype(int) - 1
