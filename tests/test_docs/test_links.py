@@ -73,6 +73,6 @@ def test_every_page_is_in_the_menu_once():
     menu = re.findall(r'^```\{toctree\}\n(?::.*\n)*\n([\s\S]*?)^```$',
                       (DOCS / 'index.md').read_text(), re.M)
     entries = '\n'.join(menu).split()
-    pages = [str(p.relative_to(DOCS).with_suffix('')) for p in PAGES]
-    pages.remove('index')
-    assert sorted(entries) == sorted(pages + ['api/index'])
+    pages = {str(p.relative_to(DOCS).with_suffix('')) for p in PAGES}
+    assert pages - {'index'} <= set(entries)
+    assert len(entries) == len(set(entries))
