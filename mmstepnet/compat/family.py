@@ -50,6 +50,20 @@ def warn_mixed_families() -> None:
             '`pip install "mmstepnet[onedl]"`.')
 
 
+def warn_missing_pkg_resources() -> None:
+    """Warn where OpenMMLab's MMEngine will not find ``pkg_resources``.
+
+    It imports it when a config names a base of another package, and
+    setuptools has dropped it.
+    """
+    found = installed_families()
+    if 'openmmlab' in found and util.find_spec('pkg_resources') is None:
+        warnings.warn(
+            "OpenMMLab's MMEngine needs pkg_resources to read configs, and "
+            'the installed setuptools has none: run '
+            '`pip install "setuptools<81"`.')
+
+
 def require_mmengine() -> None:
     """Check that MMEngine can be imported.
 

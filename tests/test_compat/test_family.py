@@ -4,7 +4,8 @@ from importlib import util
 
 import pytest
 
-from mmstepnet.compat import family, require_mmengine, warn_mixed_families
+from mmstepnet.compat import (family, require_mmengine,
+                              warn_missing_pkg_resources, warn_mixed_families)
 
 
 @pytest.fixture
@@ -38,6 +39,21 @@ def test_both_families_are_warned_about(install):
     install('onedl-mmengine', 'mmdet')
     with pytest.warns(UserWarning, match='onedl-mmengine and mmdet'):
         warn_mixed_families()
+
+
+@pytest.mark.parametrize('names, present, warned', [
+    (('mmengine', ), False, True),
+    (('mmengine', ), True, False),
+    (('onedl-mmengine', ), False, False),
+])
+def test_missing_pkg_resources(install, monkeypatch, names, present, warned):
+    install(*names)
+    monkeypatch.setattr(util, 'find_spec', lambda name: present or None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter('always')
+        warn_missing_pkg_resources()
+    assert ['setuptools<81' in str(w.message)
+            for w in caught] == [True] * warned
 
 
 def test_neither_family(monkeypatch):
