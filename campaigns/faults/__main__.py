@@ -18,8 +18,8 @@ def parse_args():
         '--configs', nargs='+', default=['classifier', 'detector'])
     parser.add_argument(
         '--others',
-        action='store_true',
-        help='also full disks, signals, workers and ranks that die')
+        metavar='CONFIG',
+        help='let also the other faults happen, to this config')
     parser.add_argument('--seed', type=int, default=0)
     parser.add_argument(
         '--work-dir', type=Path, default=Path('work_dirs/faults'))
@@ -40,7 +40,9 @@ def main():
     result = run_kills(root, args.kills, args.configs,
                        random.Random(args.seed))
     if args.others:
-        result['others'] = run_others(root, args.configs)
+        result['others'] = run_others(root, args.others)
+        result['wrong'] += sum((fault['wrong'] for fault in result['others']),
+                               [])
     (root / 'result.json').write_text(json.dumps(result, indent=2))
     print(json.dumps(result, indent=2))
     sys.exit(1 if result['wrong'] else 0)

@@ -14,12 +14,13 @@ pipeline = [
     dict(type='PackInputs')
 ]
 train_dataloader = dict(batch_size=4, dataset=dict(pipeline=pipeline))
+val_dataloader = dict(batch_size=4)
 optim_wrapper = dict(optimizer=dict(lr=0.01))
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.1, by_epoch=False, end=5),
     dict(type='MultiStepLR', milestones=[2, 3], gamma=0.5)
 ]
-train_cfg = dict(max_epochs=4)
+train_cfg = dict(max_epochs=3)
 default_hooks = dict(
     checkpoint=dict(max_keep_ckpts=2, save_best='tns/total', rule='greater'))
 custom_hooks = [

@@ -106,6 +106,7 @@ def train_through_kills(root: Path, name: str, config: str,
             wrong.append(f'exit status {training.exit_code}: '
                          f'{training.log()[-500:]}')
     wrong += compare(reference, root / name)
+    print(f'{name}: {"; ".join(wrong) or "the same as uninterrupted"}')
     return hit, [f'{name}: {what}' for what in wrong]
 
 

@@ -47,9 +47,9 @@ class Training:
                  *options: str,
                  setup: Optional[Callable] = None) -> None:
         self.work_dir = root / name
-        self.work_dir.mkdir(exist_ok=True)
-        number = len(list(self.work_dir.glob('output*.txt')))
-        self.output = root / f'{name}_output{number}.txt'
+        outputs = root / 'outputs'
+        outputs.mkdir(exist_ok=True)
+        self.output = outputs / f'{len(list(outputs.iterdir()))}.txt'
         self.arguments = [
             str(HERE / f'{config}.py'), '--work-dir',
             str(self.work_dir), *options
@@ -98,7 +98,7 @@ class Training:
                 self.exit_code = os.waitstatus_to_exitcode(status)
         return self.exit_code is None
 
-    def wait(self, seconds: float = 300) -> int:
+    def wait(self, seconds: float = 900) -> int:
         """Wait for the end.
 
         Args:
@@ -118,7 +118,7 @@ class Training:
 
     def until(self,
               condition: Callable[[], bool],
-              seconds: float = 300,
+              seconds: float = 900,
               pause: float = 0.002) -> bool:
         """Wait until a condition holds; False if the process ends before."""
         end = time.monotonic() + seconds

@@ -1,0 +1,189 @@
+# Copyright (c) mmstepnet contributors. All rights reserved.
+import os
+
+import pytest
+import torch
+from mmengine.model import BaseModel
+from mmengine.runner import Runner
+from torch import nn
+from torch.utils.data import Dataset
+
+import mmstepnet.engine.files as files
+from mmstepnet.engine.checkpoint import is_whole, latest_checkpoint
+
+
+class Numbers(Dataset):
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, index):
+        return torch.tensor([float(index)]) + torch.rand(1)
+
+
+class Line(BaseModel):
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(1, 1)
+        nn.init.ones_(self.layer.weight)
+        nn.init.zeros_(self.layer.bias)
+
+    def forward(self, inputs, mode='tensor'):
+        y = self.layer(torch.stack(list(inputs)) + torch.rand(1))
+        return dict(loss=y.square().mean()) if mode == 'loss' else [y]
+
+
+class Score:
+    """An evaluator with scores that are given."""
+
+    def __init__(self, scores):
+        self.scores = iter(scores)
+
+    def process(self, *args, **kwargs):
+        pass
+
+    def evaluate(self, size):
+        return dict(score=next(self.scores))
+
+
+def make_runner(work_dir, name, hook, scores, max_epochs=3, **kwargs):
+    loader = dict(
+        dataset=Numbers(),
+        batch_size=2,
+        num_workers=0,
+        sampler=dict(type='DefaultSampler', shuffle=True),
+        collate_fn=lambda batch: dict(inputs=batch))
+    runner = Runner(
+        Line(),
+        str(work_dir),
+        train_dataloader=loader,
+        val_dataloader=loader,
+        val_evaluator=dict(type='Evaluator', metrics=[]),
+        train_cfg=dict(
+            type='mmstepnet.ResumableTrainLoop', max_epochs=max_epochs),
+        val_cfg=dict(),
+        optim_wrapper=dict(optimizer=dict(type='SGD', lr=0.01, momentum=0.9)),
+        default_hooks=dict(checkpoint=hook, logger=None),
+        randomness=dict(seed=3),
+        experiment_name=name,
+        log_level='WARNING',
+        **kwargs)
+    runner.val_loop.evaluator = Score(scores)
+    return runner
+
+
+def config(**kwargs):
+    return dict(
+        type='mmstepnet.ResumableCheckpointHook',
+        interval=1,
+        save_best='score',
+        rule='greater',
+        **kwargs)
+
+
+class Killed(BaseException):
+    """Ends a training as abruptly as an exception can."""
+
+
+def kill_before_replacing(monkeypatch, number):
+    """Let the file that is the ``number``-th to be written not be written."""
+    replace, names = os.replace, []
+
+    def fail(source, target):
+        names.append(os.path.basename(target))
+        if len(names) == number:
+            raise Killed(target)
+        replace(source, target)
+
+    monkeypatch.setattr(files.os, 'replace', fail)
+    return names
+
+
+@pytest.fixture(scope='module')
+def uninterrupted(tmp_path_factory):
+    work_dir = tmp_path_factory.mktemp('uninterrupted')
+    runner = make_runner(
+        work_dir, 'whole', config(max_keep_ckpts=1), scores=[1, 3, 2])
+    runner.train()
+    return work_dir, runner
+
+
+def files_of(work_dir):
+    return sorted(p.name for p in work_dir.iterdir() if p.suffix == '.pth')
+
+
+def test_files(uninterrupted):
+    assert files_of(
+        uninterrupted[0]) == ['best_score_epoch_2.pth', 'epoch_3.pth']
+
+
+# epoch_1, last_checkpoint, best, epoch_1, last_checkpoint, epoch_2, ...
+@pytest.mark.parametrize('number', range(1, 13))
+def test_killed_at_each_file(uninterrupted, tmp_path, monkeypatch, number):
+    with monkeypatch.context() as patch:
+        names = kill_before_replacing(patch, number)
+        runner = make_runner(tmp_path, f'killed{number}',
+                             config(max_keep_ckpts=1), [1, 3, 2])
+        with pytest.raises(Killed):
+            runner.train()
+    assert len(names) == number
+    assert (tmp_path / f'{names[-1]}.partial').exists()
+    latest = latest_checkpoint(str(tmp_path))
+    assert latest is None or is_whole(latest)
+    validated = 0
+    if latest is not None:
+        info = torch.load(latest, weights_only=False)['message_hub']
+        info = info['runtime_info']
+        validated = info['epoch'] + info['is_validated']
+    runner = make_runner(
+        tmp_path,
+        f'resumed{number}',
+        config(max_keep_ckpts=1), [1, 3, 2][validated:],
+        load_from=latest,
+        resume=latest is not None)
+    runner.train()
+    first = uninterrupted[1]
+    assert (runner.epoch, runner.iter) == (first.epoch, first.iter) == (3, 9)
+    for name, value in first.model.state_dict().items():
+        assert torch.equal(runner.model.state_dict()[name], value)
+    assert runner.message_hub.get_info('best_score') == 3
+    history = [
+        hub.get_scalar('val/score').data[0].tolist()
+        for hub in (runner.message_hub, first.message_hub)
+    ]
+    assert history == [[1, 3, 2]] * 2
+    assert files_of(tmp_path) == files_of(uninterrupted[0])
+    assert not list(tmp_path.glob('*.partial'))
+
+
+def test_no_checkpoint_goes_before_the_next_is_there(tmp_path, monkeypatch):
+    full = []
+    write = files.write_whole
+
+    def fail(data, path):
+        if full:
+            raise OSError(28, 'No space left on device')
+        write(data, path)
+        full.extend(['epoch_1.pth'] if str(path).endswith('_2.pth') else [])
+
+    monkeypatch.setattr(files, 'write_whole', fail)
+    runner = make_runner(tmp_path, 'full', config(max_keep_ckpts=1), [1, 2, 3])
+    with pytest.raises(OSError, match='No space left'):
+        runner.train()
+    assert is_whole(latest_checkpoint(str(tmp_path)))
+
+
+def test_another_number_of_batches(tmp_path):
+    runner = make_runner(tmp_path, 'batches', None, [])
+    runner.message_hub.update_info_dict(
+        dict(batches_done=2, batches_per_epoch=5))
+    with pytest.raises(ValueError, match='after 2 of the 5 .* epoch has 3'):
+        runner.train()
+
+
+def test_the_order_of_samples_of_a_run_without_a_seed(tmp_path):
+    runner = make_runner(tmp_path, 'seedless', None, [1, 2, 3])
+    runner.message_hub.update_info('sampler_seed', 77)
+    runner.train()
+    assert runner.train_dataloader.sampler.seed == 77
