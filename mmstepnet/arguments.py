@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from numbers import Integral, Real
-from typing import Annotated, Any, Dict, Iterable, Union, get_args, get_origin
+from typing import (Annotated, Any, Dict, Iterable, Tuple, Union, get_args,
+                    get_origin)
 
 #: Annotation of an argument that counts something.
 Positive = Annotated[int, 'positive']
 
-_PLAIN = {
+_PLAIN: Dict[Any, Tuple[Any, str, str]] = {
     int: (Integral, 'an integer', 'integers'),
     float: (Real, 'a number', 'numbers'),
     bool: (bool, 'True or False', 'True or False'),
@@ -132,7 +133,7 @@ class CheckedArguments:
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> 'CheckedArguments':
-        accepted = accepted_arguments(cls)
+        accepted = accepted_arguments(cls)  # type: ignore[arg-type]
         places = [
             name for name, parameter in accepted.items()
             if parameter.kind != parameter.KEYWORD_ONLY

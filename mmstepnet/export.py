@@ -1,6 +1,6 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 """Classifiers and backbones as ONNX files, checked in ONNX Runtime."""
-from typing import Dict, Sequence, Tuple
+from typing import Any, Dict, Sequence, Tuple
 
 import torch
 from torch import Tensor, nn
@@ -70,7 +70,7 @@ def export_onnx(model: nn.Module,
     images = torch.rand(2, 3, *size)
     with torch.no_grad():
         outputs = [f'output{i}' for i in range(len(network(images)))]
-    names = dict(input_names=['images'], output_names=outputs)
+    names: Dict[str, Any] = dict(input_names=['images'], output_names=outputs)
     if dynamo:
         axis = torch.export.Dim.DYNAMIC
         torch.onnx.export(
@@ -125,7 +125,7 @@ def check_onnx(model: nn.Module,
     network = ExportedNetwork(model)
     session = onnxruntime.InferenceSession(
         path, providers=['CPUExecutionProvider'])
-    errors = {}
+    errors: Dict[tuple, float] = {}
     for batch, height, width in shapes:
         images = torch.rand(batch, 3, height, width)
         with torch.no_grad():
@@ -136,13 +136,13 @@ def check_onnx(model: nn.Module,
             raise ValueError(
                 f'the exported network fails for {batch} images of {height}x'
                 f'{width}: {" ".join(str(error).split())[:120]}') from error
-        error = max(
+        difference = max(
             float((torch.from_numpy(a) - b).abs().max() / b.abs().max())
             for a, b in zip(got, expected))
-        if not error <= tolerance:
+        if not difference <= tolerance:
             raise ValueError(
                 f'the exported network differs from the model for {batch} '
                 f'images of {height}x{width}: expected a relative difference '
-                f'of at most {tolerance}, got {error:.1e}')
-        errors[batch, height, width] = error
+                f'of at most {tolerance}, got {difference:.1e}')
+        errors[batch, height, width] = difference
     return errors

@@ -1,7 +1,7 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 """Constant step sizes into the last layer of each residual branch."""
 import copy
-from typing import Dict
+from typing import Any, Dict
 
 from mmengine.config import Config
 from torch import Tensor, nn
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from .steps import Step, Unit, build_step, constant_step_size
 
 
-def step_blocks(model: nn.Module) -> Dict[str, nn.Module]:
+def step_blocks(model: nn.Module) -> Dict[str, Any]:
     """The blocks of a model whose step isn't a plain one.
 
     Args:
@@ -26,7 +26,7 @@ def step_blocks(model: nn.Module) -> Dict[str, nn.Module]:
     }
 
 
-def _constant(name: str, block: nn.Module) -> Tensor:
+def _constant(name: str, block: Any) -> Tensor:
     constant = constant_step_size(block.step)
     if constant is None or not hasattr(block, 'scale_residual'):
         raise ValueError(

@@ -1,6 +1,6 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 """Eigenvalues of the Hessian of a loss, without the matrix."""
-from typing import Callable, NamedTuple, Optional, Sequence
+from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 import torch
 from torch import Tensor
@@ -33,7 +33,7 @@ class HessianProduct:
         with sdpa_kernel(SDPBackend.MATH):
             self._gradient = self._differentiate(loss(), create_graph=True)
 
-    def _differentiate(self, value: Tensor, **kwargs: bool) -> Tensor:
+    def _differentiate(self, value: Tensor, **kwargs: Any) -> Tensor:
         """Gradient of a number as one vector."""
         if not value.requires_grad:
             return torch.zeros(

@@ -89,10 +89,10 @@ class AttentionBlock(PreActBlock):
         Park and Kim, "How Do Vision Transformers Work?", ICLR 2022, AlterNet.
     """
 
-    def build_branch(self, in_channels: int, planes: int, stride: int,
-                     dilation: int, style: str, conv_cfg: Optional[dict],
-                     norm_cfg: dict, num_heads: int, head_channels: int,
-                     window_size: int) -> None:
+    def build_branch(  # type: ignore[override]
+            self, in_channels: int, planes: int, stride: int, dilation: int,
+            style: str, conv_cfg: Optional[dict], norm_cfg: dict,
+            num_heads: int, head_channels: int, window_size: int) -> None:
         self.add_norm(norm_cfg, in_channels, 1)
         self.conv1 = build_conv_layer(
             conv_cfg, in_channels, planes, 1, stride=stride, bias=False)

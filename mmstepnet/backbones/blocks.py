@@ -83,7 +83,7 @@ class ResidualBlock(BaseModule):
         return getattr(self, self.norm_names[index])
 
     @property
-    def last_norm(self) -> nn.Module:
+    def last_norm(self) -> Any:
         """The norm layer that ends the residual branch."""
         return self.norm(-1)
 

@@ -41,8 +41,9 @@ def place_steps(
         [['SE', None], [None, None]]
     """
     num_stages = len(stage_blocks)
-    steps = list(step) if isinstance(step, (list, tuple)) else \
-        [step] * num_stages
+    steps: List[StepConfig] = [step] * num_stages
+    if isinstance(step, (list, tuple)):
+        steps = list(step)
     if not isinstance(step_blocks, (list, tuple, type(None))):
         raise ValueError('step_blocks must be a list of one entry for each of '
                          f'the {num_stages} stages, got {step_blocks!r}')
@@ -52,9 +53,9 @@ def place_steps(
             raise ValueError(f'{name} must have one entry for each of the '
                              f'{num_stages} stages, got {len(value)}')
     return [
-        _place_in_stage(i + 1, *args, step_at_shape_change)
-        for i, args in enumerate(
-            zip(steps, stage_blocks, shape_changes, chosen))
+        _place_in_stage(i + 1, steps[i], stage_blocks[i], shape_changes[i],
+                        chosen[i], step_at_shape_change)
+        for i in range(num_stages)
     ]
 
 

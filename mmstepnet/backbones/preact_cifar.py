@@ -28,7 +28,7 @@ class PreActBlock(ResidualBlock):
                          'zero_init_residual is not possible')
 
     @property
-    def last_conv(self) -> nn.Module:
+    def last_conv(self) -> Any:
         """The layer that ends the residual branch."""
         return getattr(self, f'conv{len(self.norm_names)}')
 

@@ -226,7 +226,7 @@ class ResNet(StagedResNet):
             stride, stride, ceil_mode=True, count_include_pad=False)
         return nn.Sequential(
             pool,
-            *super().make_downsample(in_channels, channels, 1))
+            *super().make_downsample(in_channels, channels, 1).children())
 
 
 @MODELS.register_module()

@@ -210,9 +210,21 @@ class VisionTransformer(CheckedArguments, BaseModule):
 
         Returns:
             tuple[Tensor]: The map, (N, ``embed_dims``, H', W').
+
+        Raises:
+            ValueError: If the images are smaller than a patch.
         """
-        x = self.patch_embed(x)
-        positions = self.pos_embed
+        patch = self.patch_embed.kernel_size
+        try:
+            x = self.patch_embed(x)
+        except RuntimeError as error:
+            if x.ndim == 4 and min(x.shape[2:]) < patch[0]:
+                raise ValueError(
+                    f'expected images of at least {patch[0]} x {patch[1]} '
+                    f'pixels, a patch, got {x.shape[2]} x {x.shape[3]}'
+                ) from error
+            raise
+        positions: Tensor = self.pos_embed
         if positions.shape[2:] != x.shape[2:]:
             positions = F.interpolate(
                 positions, x.shape[2:], mode='bicubic', align_corners=False)

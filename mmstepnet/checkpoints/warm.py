@@ -1,7 +1,7 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 """Any ResNet's weights into a network with steps, with the same outputs."""
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Union
 
 import torch
 from mmengine.logging import print_log
@@ -166,9 +166,9 @@ class WarmStart:
         """
         # MMEngine initializes the children after this, unless they are
         for child in module.children():
-            if hasattr(child, 'init_weights') and \
-                    not getattr(child, 'is_init', False):
-                child.init_weights()
+            initialize: Any = getattr(child, 'init_weights', None)
+            if initialize and not getattr(child, 'is_init', False):
+                initialize()
         report = warm_start(module, self.checkpoint, self.prefix)
         print_log(str(report), logger='current')
         if hasattr(module, '_params_init_info'):

@@ -1,6 +1,6 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 import math
-from typing import Sequence
+from typing import Any, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -38,7 +38,7 @@ class PixelClassifier(nn.Module):
         if not hasattr(model, 'data_preprocessor'):
             raise ValueError('expected a classifier with a data_preprocessor,'
                              f' got {type(model).__name__}')
-        self.model = model
+        self.model: Any = model
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits.

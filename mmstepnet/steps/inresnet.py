@@ -127,6 +127,9 @@ class InResNet(Step):
     def derivative(self, residual: Tensor,
                    identity: Optional[Tensor]) -> Tensor:
         """Scaled residual less the damped state, float32 or better."""
+        if identity is None:
+            raise ValueError(f'{type(self).__name__} needs the state, got '
+                             'none')
         dtype = torch.promote_types(identity.dtype, torch.float32)
         residual, identity = residual.to(dtype), identity.to(dtype)
         damping = self.damping(identity)

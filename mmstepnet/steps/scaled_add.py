@@ -8,7 +8,7 @@ known to hold, the sum is PyTorch's ``addcmul``: behind cuDNN's batch norm,
 under compilation, checkpointing, ``torch.func`` and forward-mode
 differentiation, and for a residual that was written to.
 """
-from typing import NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -55,7 +55,7 @@ def norm_source(residual: Tensor) -> Optional[NormSource]:
         >>> norm_source(x) is None
         True
     """
-    node = residual.grad_fn
+    node: Any = residual.grad_fn
     if type(node).__name__ != 'NativeBatchNormBackward0' or \
             residual._version or not _autograd_is_plain():
         return None
@@ -89,7 +89,7 @@ class _ScaledAdd(Function):
     @staticmethod
     def backward(ctx, grad: Tensor) -> Tuple[Optional[Tensor], ...]:
         step_size, *source = ctx.saved_tensors
-        norm = NormSource(*source, ctx.training, ctx.eps)
+        norm = NormSource(*source, training=ctx.training, eps=ctx.eps)
         if torch.is_grad_enabled() or grad.dtype != norm.x.dtype or not (
                 grad.is_contiguous() and norm.x.is_contiguous()):
             of_size = _project(grad, norm)

@@ -113,5 +113,6 @@ class StepNet(Step):
     def step_size(self, residual: Tensor,
                   identity: Optional[Tensor]) -> Tensor:
         """Step size of every channel, (N, C, 1, 1), float32 or better."""
-        z = self.descriptor(residual, identity)
+        # never without the state, see `needs_identity`
+        z = self.descriptor(residual, identity)  # type: ignore[arg-type]
         return as_gate(self.excite(self.norm(z)))
