@@ -10,7 +10,7 @@ import torch
 
 from mmstepnet.evaluation.plots import figure
 from mmstepnet.stiffness.ode import linear, van_der_pol
-from mmstepnet.stiffness.plots import style
+from mmstepnet.stiffness.plot_style import style
 
 
 def measure(ode, times):
