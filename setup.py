@@ -3,6 +3,7 @@ import re
 import shutil
 from pathlib import Path
 from setuptools import find_packages, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
@@ -32,6 +33,20 @@ class BuildWithMim(build_py):
                     ignore=shutil.ignore_patterns('__pycache__'))
             else:
                 shutil.copy2(ROOT / name, target)
+
+
+class WheelWithMim(bdist_wheel):
+    """Put it next to the metadata, too.
+
+    OneDL's MIM 0.5.1 takes the folder of the first file that pip has recorded
+    for that of the package, which is the folder of the metadata.
+    """
+
+    def write_wheelfile(self, wheelfile_base, *args, **kwargs):
+        super().write_wheelfile(wheelfile_base, *args, **kwargs)
+        built = Path(self.bdist_dir) / 'mmstepnet' / '.mim'
+        if built.is_dir():
+            shutil.copytree(built, Path(wheelfile_base) / '.mim')
 
 
 def version():
@@ -70,5 +85,8 @@ setup(
         name: requirements(name)
         for name in ('docs', 'onedl', 'openmmlab', 'tests')
     },
-    cmdclass={'build_py': BuildWithMim},
+    cmdclass={
+        'build_py': BuildWithMim,
+        'bdist_wheel': WheelWithMim
+    },
     zip_safe=False)
