@@ -70,10 +70,13 @@ def test_the_wheel_has_all_modules(checkout, wheel):
 @pytest.mark.parametrize('folder', ['configs', 'tools'])
 def test_the_wheel_has_what_mim_looks_for(checkout, wheel, folder):
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert 'mmstepnet/.mim/model-index.yml' in names
+    metadata = next(n for n in names if n.endswith('METADATA'))
     expected = files(checkout, folder)
     assert expected
-    assert {f'mmstepnet/.mim/{name}' for name in expected} <= names
+    # OpenMMLab's MIM looks into the package, OneDL's beside the metadata.
+    for place in ('mmstepnet', metadata.split('/')[0]):
+        assert f'{place}/.mim/model-index.yml' in names
+        assert {f'{place}/.mim/{name}' for name in expected} <= names
 
 
 def test_names_and_requirements(wheel):
