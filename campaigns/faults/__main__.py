@@ -6,7 +6,7 @@ import random
 import sys
 from pathlib import Path
 
-from training import preload
+from .training import preload
 
 
 def parse_args():
@@ -30,10 +30,10 @@ def main():
     args = parse_args()
     if args.work_dir.exists() and any(args.work_dir.iterdir()):
         sys.exit(f'error: --work-dir {str(args.work_dir)!r} is not empty')
-    preload()
-    from data import write_data
-    from kills import run_kills
-    from others import run_others
+    preload([*args.configs, args.others])
+    from .data import write_data
+    from .kills import run_kills
+    from .others import run_others
     root = args.work_dir.resolve()
     root.mkdir(parents=True, exist_ok=True)
     write_data(root)

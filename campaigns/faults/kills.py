@@ -6,10 +6,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Dict, List, Tuple
 
-from compare import compare
-from training import Training, wait_for_none
-
 from mmstepnet.engine.checkpoint import is_whole
+from .compare import compare
+from .training import Training, wait_for_none
 
 MOMENTS = ('iteration', 'validation', 'checkpoint', 'any time')
 # Workers of a dataloader look for their parent every 5 seconds.

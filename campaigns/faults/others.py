@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional
 
-from compare import compare
-from kills import ORPHAN_SECONDS, check_latest
-from training import HERE, REPO, Training, wait_for_none
+from .compare import compare
+from .kills import ORPHAN_SECONDS, check_latest
+from .training import REPO, Training, wait_for_none
 
 # torchrun kills processes that have not ended 30 seconds after a signal.
 LAUNCHER_SECONDS = 90

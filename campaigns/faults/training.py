@@ -1,30 +1,34 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 """Trainings in processes that can be watched and killed."""
+import importlib
 import os
 import runpy
 import signal
 import sys
 import time
 from pathlib import Path
-from typing import Callable, List, Optional
+from typing import Callable, List, Optional, Sequence
 
 HERE = Path(__file__).resolve().parent
 REPO = HERE.parents[1]
 
 
-def preload() -> None:
-    """Import what a training imports, so that one starts in a second."""
-    sys.path.insert(0, str(REPO))
-    os.environ['OMP_NUM_THREADS'] = '1'
-    import mmstepnet  # noqa: F401  isort: skip
-    import mmdet.engine  # noqa: F401
-    import mmdet.evaluation  # noqa: F401
-    import mmdet.models  # noqa: F401
-    import mmpretrain.models  # noqa: F401
-    import torch
+def preload(configs: Sequence[str]) -> None:
+    """Import what trainings import, so that one starts in a second.
 
-    import mmstepnet.engine  # noqa: F401
+    Args:
+        configs (Sequence[str]): Names of their configs.
+    """
+    os.environ['OMP_NUM_THREADS'] = '1'
+    torch = importlib.import_module('torch')
     torch.set_num_threads(1)
+    names = ['mmstepnet.engine']
+    if 'classifier' in configs:
+        names.append('mmpretrain.models')
+    if 'detector' in configs:
+        names += ['mmdet.engine', 'mmdet.evaluation', 'mmdet.models']
+    for name in names:
+        importlib.import_module(name)
 
 
 class Training:

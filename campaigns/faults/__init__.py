@@ -1,0 +1,1 @@
+# Copyright (c) mmstepnet contributors. All rights reserved.
