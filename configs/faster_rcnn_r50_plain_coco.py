@@ -15,6 +15,10 @@
 # a checkpoint that holds them add `model.backbone.freeze_steps=True`.
 _base_ = 'mmdet::faster_rcnn/faster-rcnn_r50_fpn_1x_coco.py'
 
+# For MMDetection's own tools: where mmcv has no compiled operators, this
+# package has to be there before MMDetection looks for them.
+custom_imports = dict(imports=['mmstepnet'])
+
 model = dict(
     backbone=dict(
         type='mmstepnet.ResNet',

@@ -36,6 +36,7 @@ def test_only_the_backbone_differs_from_the_stock_config(depth, step):
     assert kind == (STEPS[step] and dict(type=f'mmstepnet.{STEPS[step]}'))
     assert stock['model']['backbone'].pop('type') == 'ResNet'
     assert ours.pop('custom_hooks') == [dict(type='mmstepnet.TNSHook')]
+    assert ours.pop('custom_imports') == dict(imports=['mmstepnet'])
     assert ours == stock
 
 

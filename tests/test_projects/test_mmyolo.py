@@ -23,14 +23,17 @@ def test_rtmdet_trains_from_its_config(tmp_path):
             f'{dataset}data_root': str(tmp_path),
             f'{dataset}ann_file': 'boxes.json',
             f'{dataset}data_prefix__img': 'images/',
+            f'{dataset}metainfo': dict(classes=('person', )),
         })
     cfg = load(
         'mmyolo/rtmdet-l_r50_stepnet_syncbn_fast_8xb32-300e_coco.py',
         tmp_path / 'work',
         model__neck__in_channels=[64, 128, 256],
         model__neck__out_channels=16,
+        model__bbox_head__head_module__num_classes=1,
         model__bbox_head__head_module__in_channels=16,
         model__bbox_head__head_module__feat_channels=16,
+        model__train_cfg__assigner__num_classes=1,
         val_dataloader__dataset__batch_shapes_cfg=None,
         val_evaluator__ann_file=str(tmp_path / 'boxes.json'),
         train_cfg__max_epochs=2,
