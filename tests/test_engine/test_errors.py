@@ -50,22 +50,50 @@ def test_other_errors_keep_their_traceback():
 
 
 def test_a_loop_keeps_its_traceback():
-
-    class Loop(BaseLoop):
-
-        def __init__(self):
-            pass
-
-        def run(self):
-            raise ValueError('loss is infinite')
-
+    error = ValueError('loss is infinite')
     with pytest.raises(ValueError, match='infinite'):
-        explain_errors(lambda: Loop().run())()
+        explain_errors(lambda: Loop(error).run())()
+
+
+class Loop(BaseLoop):
+    """A training in which something goes wrong."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def run(self):
+        raise self.error
+
+
+@pytest.mark.parametrize('error, sentence', [
+    (OSError(28, 'No space left on device', 'epoch_1.pth'),
+     r"a file cannot be written \(.* No space left .* 'epoch_1.pth'\); .*"
+     '--resume'),
+    (OSError(30, 'Read-only file system'), 'a file cannot be written'),
+    (RuntimeError('DataLoader worker (pid 7) is killed by signal: Killed.'),
+     r'a process that loads data has died \(.*pid 7.*fewer num_workers'),
+])
+def test_faults_become_one_line_at_any_time(error, sentence):
+    with pytest.raises(SystemExit, match=f'^error: {sentence}') as exit:
+        explain_errors(lambda: Loop(error).run())()
+    assert '\n' not in exit.value.code
+
+
+def test_who_is_left_alone_gives_others_time(monkeypatch):
+    naps = []
+    monkeypatch.setattr(errors.time, 'sleep', naps.append)
+    monkeypatch.setattr(errors.signal, 'signal', lambda *args: None)
+    error = RuntimeError('[third_party/gloo/gloo/transport/tcp/pair.cc:534] '
+                         'Connection closed by peer')
+    with pytest.raises(SystemExit, match='another process of the run'):
+        explain_errors(lambda: Loop(error).run())()
+    assert naps == [10]
 
 
 def test_other_processes_wait_for_the_first(monkeypatch):
     naps = []
     monkeypatch.setattr(errors.time, 'sleep', naps.append)
+    monkeypatch.setattr(errors.signal, 'signal', lambda *args: None)
     with pytest.raises(SystemExit):
         tool(ValueError('depth'))()
     assert not naps

@@ -1,11 +1,14 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 import os
+import re
+import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from torch.distributed.elastic.multiprocessing import SignalException
 from torch.distributed.elastic.multiprocessing.errors import (ChildFailedError,
                                                               ProcessFailure)
 
@@ -93,6 +96,63 @@ def test_a_failing_process_ends_the_launcher_quietly(torchrun, monkeypatch):
     with pytest.raises(SystemExit) as error:
         launch.main(['2', 'train.py'])
     assert error.value.code == 1
+
+
+def failures(**codes):
+    return ChildFailedError(
+        'train.py', {
+            int(name[-1]): ProcessFailure(int(name[-1]), 1, code, 'no file')
+            for name, code in codes.items()
+        })
+
+
+@pytest.mark.parametrize('codes, expected', [
+    (dict(rank_0=-15, rank_1=-9), 'error: process 1 .* SIGKILL, .* memory; '),
+    (dict(rank_0=-6, rank_1=-15), 'error: process 0 .* SIGABRT; '),
+    (dict(rank_0=-15, rank_1=143), '143'),
+    (dict(rank_0=1), '1'),
+])
+def test_how_the_launcher_ends(torchrun, codes, expected):
+    assert re.match(expected, str(launch.exit_status(failures(**codes))))
+
+
+@pytest.mark.parametrize('name, status', [('SIGTERM', 143), ('SIGUSR1', 138)])
+def test_a_signal_for_the_launcher(torchrun, monkeypatch, name, status):
+    # torchrun listens to SIGTERM itself, and raises the same
+    before = signal.getsignal(signal.SIGUSR1)
+
+    def get_signal(args):
+        if name == 'SIGTERM':
+            raise SignalException('', signal.SIGTERM)
+        signal.raise_signal(signal.SIGUSR1)
+
+    monkeypatch.setattr(launch, 'run', get_signal)
+    try:
+        with pytest.raises(SystemExit) as end:
+            launch.main(['2', 'train.py'])
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert end.value.code == status
+
+
+@pytest.mark.slow
+@pytest.mark.ddp
+def test_a_killed_process_ends_the_run(tmp_path):
+    script = tmp_path / 'script.py'
+    script.write_text('import os, signal, time\n'
+                      'if os.environ["RANK"] == "1":\n'
+                      '    os.kill(os.getpid(), signal.SIGKILL)\n'
+                      'time.sleep(100)')
+    result = subprocess.run(
+        [sys.executable, '-m', 'mmstepnet.engine.launch', '2', script],
+        cwd=REPO,
+        text=True,
+        capture_output=True,
+        timeout=90)
+    assert result.returncode == 1
+    assert result.stderr.startswith(
+        'error: process 1 of the run was ended by SIGKILL')
+    assert len(result.stderr.splitlines()) == 1
 
 
 @pytest.mark.slow
