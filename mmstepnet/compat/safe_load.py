@@ -4,6 +4,7 @@
 Written so that it works from PyTorch 2.4 on, the first that can be told what
 else to allow, and for files of NumPy 1 and 2 under either.
 """
+import codecs
 import re
 from typing import Callable, Iterable, List
 
@@ -35,10 +36,15 @@ def known_as(name: str, function: Callable) -> Callable:
 
 
 def numpy_globals() -> list:
-    """What arrays and numbers of NumPy are made of in a file."""
+    """What arrays and numbers of NumPy are made of in a file.
+
+    With ``codecs.encode``, in which ``torch.save`` wraps their bytes.
+    """
     functions = [np.empty(0).__reduce__()[0], np.float64(0).__reduce__()[0]]
     dtypes = [np.int64, np.float32, np.float64, np.uint32, np.bool_]
-    return [np.ndarray, np.dtype] + [type(np.dtype(x)) for x in dtypes] + [
+    return [np.ndarray, np.dtype, codecs.encode] + [
+        type(np.dtype(x)) for x in dtypes
+    ] + [
         known_as(f'numpy.{core}.multiarray.{function.__name__}', function)
         for core in ('core', '_core') for function in functions
     ]
