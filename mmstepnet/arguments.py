@@ -111,6 +111,24 @@ def _describe(hint: Any, several: bool = False) -> str:
     return _PLAIN[hint][2 if several else 1] if hint in _PLAIN else 'an object'
 
 
+def check_value(name: str, value: Any, hint: Any) -> None:
+    """Check the type of a value.
+
+    Args:
+        name (str): What it is called in the message.
+        value (Any): The value.
+        hint (Any): A type, ``Positive``, or a ``Union``, an ``Optional`` or a
+            ``Sequence`` of some; anything is right for other hints.
+
+    Raises:
+        TypeError: If the value is of another type.
+        ValueError: If it is a count that is not positive.
+    """
+    if not _fits(value, hint):
+        error = ValueError if _fits(value, hint, False) else TypeError
+        raise error(f'{name} must be {_describe(hint)}, got {short(value)}')
+
+
 class CheckedArguments:
     """Mixin that checks the arguments of a constructor by its annotations.
 
@@ -141,9 +159,6 @@ class CheckedArguments:
         for name, value in [*zip(places, args), *kwargs.items()]:
             if name not in accepted:
                 raise TypeError(unknown_argument(cls, name))
-            hint = accepted[name].annotation
-            if not _fits(value, hint):
-                error = ValueError if _fits(value, hint, False) else TypeError
-                raise error(f'{name} of {cls.__name__} must be '
-                            f'{_describe(hint)}, got {short(value)}')
+            check_value(f'{name} of {cls.__name__}', value,
+                        accepted[name].annotation)
         return super().__new__(cls)

@@ -24,7 +24,7 @@ def _is_cut(content: bytes) -> bool:
     The decoder fills what is missing with grey and says nothing.
     """
     if content.startswith(b'\xff\xd8'):
-        return content.rfind(b'\xff\xd9') < content.rfind(b'\xff\xda')
+        return content.rfind(b'\xff\xd9') <= content.rfind(b'\xff\xda')
     return content.startswith(b'\x89PNG') and b'IEND' not in content
 
 

@@ -1,12 +1,12 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 """Mistakes of a config that can be named before anything is built."""
 import os.path as osp
-from typing import Iterator, Optional, Sequence, Tuple
+from typing import Any, Iterator, Optional, Sequence, Tuple
 
 from mmengine.config import Config
-from mmengine.registry import DefaultScope
+from mmengine.registry import OPTIMIZERS, DefaultScope
 
-from mmstepnet.arguments import short
+from mmstepnet.arguments import Positive, check_value, nearest, short
 from mmstepnet.registry import MODELS
 
 # They fetch their files themselves unless told not to.
@@ -71,6 +71,18 @@ def _data_paths(cfg: Config, split: str) -> Iterator[Tuple[str, str]]:
             yield f'{split}_evaluator.ann_file', path
 
 
+_TYPES = {
+    'custom_hooks': Sequence[dict],
+    'randomness.seed': int,
+    'train_cfg.max_epochs': Positive,
+    'train_cfg.max_iters': Positive,
+    'train_cfg.val_interval': Positive,
+    'train_dataloader.batch_size': Positive,
+    'val_dataloader.batch_size': Positive,
+    'test_dataloader.batch_size': Positive,
+}
+
+
 def check_settings(cfg: Config, splits: Sequence[str]) -> None:
     """Check that a config has what a run needs.
 
@@ -79,8 +91,9 @@ def check_settings(cfg: Config, splits: Sequence[str]) -> None:
         splits (Sequence[str]): ``'train'``, ``'val'`` or ``'test'``.
 
     Raises:
-        ValueError: If the model or what the first split needs is missing, or
-            is no dict.
+        TypeError: If a number or list is of another type.
+        ValueError: If the model or what the first split needs is missing or
+            no dict, or if there is no such optimizer.
     """
     keys = ['model', f'{splits[0]}_dataloader', f'{splits[0]}_cfg']
     if splits[0] == 'train':
@@ -89,6 +102,23 @@ def check_settings(cfg: Config, splits: Sequence[str]) -> None:
         if not isinstance(cfg.get(key), dict):
             raise ValueError(f'{key} of the config must be a dict, got '
                              f'{short(cfg.get(key))}')
+    for key, hint in _TYPES.items():
+        value: Any = cfg
+        for name in key.split('.'):
+            value = value.get(name) if hasattr(value, 'get') else None
+        check_value(key, value, Optional[hint])
+    if splits[0] == 'train':
+        _check_optimizer(cfg)
+
+
+def _check_optimizer(cfg: Config) -> None:
+    kind = (cfg.optim_wrapper.get('optimizer') or {}).get('type')
+    with DefaultScope.overwrite_default_scope(
+            cfg.get('default_scope', 'mmengine')):
+        if isinstance(kind, str) and OPTIMIZERS.get(kind) is None:
+            hint = nearest(kind, OPTIMIZERS.module_dict)
+            raise ValueError('optim_wrapper.optimizer.type must be a '
+                             f'registered optimizer, got {kind!r}{hint}')
 
 
 def _num_classes(cfg, key: str) -> Iterator[Tuple[str, int]]:

@@ -125,7 +125,7 @@ def read_config(path: str, options: Optional[dict] = None) -> Config:
         text = ' '.join(str(error).split())
         raise ValueError(f'the config {path!r} cannot be read: '
                          f'{type(error).__name__}{_line_of(error)}, '
-                         f'{text}') from error
+                         f'{text[:300]}') from error
     if not len(cfg):
         raise ValueError(f'the config {path!r} is empty: expected settings '
                          'such as model')

@@ -46,7 +46,7 @@ def _fault(error: BaseException) -> Optional[str]:
     text = ' '.join(str(error).split())
     if isinstance(error, InputError):
         # Behind the traceback of another process, if it comes from one.
-        return text.rsplit('InputError: ', 1)[-1]
+        return text.rsplit(f'{type(error).__name__}: ', 1)[-1]
     if isinstance(error, OSError) and error.errno in _STORAGE:
         return (f'a file cannot be written ({text}); when it can, start '
                 'again, a training with --resume')

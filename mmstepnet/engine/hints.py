@@ -9,17 +9,28 @@ from mmengine.registry import Registry
 
 from mmstepnet.arguments import nearest, unknown_argument
 
-_UNKNOWN_ARGUMENT = re.compile(r"got an unexpected keyword argument '(\w+)'")
-_UNKNOWN_TYPE = re.compile(r"'?(\S+) is not in the \S+ registry")
+_UNKNOWN_ARGUMENT = re.compile(
+    r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'")
+_UNKNOWN_TYPE = re.compile(r"'?(\S+) is not in the .+ registry\.")
 
 
 def _built_from(error: BaseException) -> dict:
     """Variables of MMEngine while it built what failed, the innermost."""
     frames = [
         frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__)
-        if frame.f_code.co_name == 'build_from_cfg'
+        if re.fullmatch('build_(.+_)?from_cfg', frame.f_code.co_name)
     ]
     return frames[-1] if frames else {}
+
+
+def _called(error: BaseException, name: str) -> Optional[type]:
+    """The class that the failing function was about to make."""
+    frame = list(traceback.walk_tb(error.__traceback__))[-1][0]
+    for value in frame.f_locals.values():
+        if isinstance(value, type) and name in (base.__name__
+                                                for base in value.__mro__):
+            return value
+    return None
 
 
 def _unknown_type(name: str, registry: Registry) -> str:
@@ -55,16 +66,14 @@ def explain_build(error: BaseException) -> Optional[str]:
         ...     print(explain_build(error)[:66])
         LoggerHook has no argument 'intervall' (did you mean 'interval'?):
     """
-    built = _built_from(error)
-    text = str(error)
-    argument = _UNKNOWN_ARGUMENT.search(text)
-    cls = built.get('obj_cls')
-    if isinstance(error, TypeError) and argument and isinstance(
-            cls, type) and cls.__name__ in text:
-        return unknown_argument(cls, argument[1])
-    kind = _UNKNOWN_TYPE.search(text)
-    if isinstance(error, KeyError) and kind and built.get('registry'):
-        return _unknown_type(kind[1], built['registry'])
+    argument = _UNKNOWN_ARGUMENT.search(str(error))
+    if isinstance(error, TypeError) and argument:
+        cls = _called(error, argument[1])
+        return None if cls is None else unknown_argument(cls, argument[2])
+    kind = _UNKNOWN_TYPE.search(str(error))
+    registry = _built_from(error).get('registry')
+    if isinstance(error, KeyError) and kind and registry:
+        return _unknown_type(kind[1], registry)
     return None
 
 
