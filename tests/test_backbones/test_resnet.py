@@ -1,62 +1,21 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 import copy
-import warnings
 
 import pytest
 import torch
 import torchvision
 from mmengine.registry import MODELS, DefaultScope
-from torch.nn.modules.batchnorm import _BatchNorm
+from tiny_resnet import STEPS, images, tiny, wake_steps
 
 from mmstepnet.backbones import ResNet, ResNetV1d
 from mmstepnet.steps import StepNet, Unit, available_steps, step_class
 
-STEPS = dict(
-    plain=None,
-    SE=dict(type='mmstepnet.SE'),
-    ECA=dict(type='mmstepnet.ECA'),
-    SGE=dict(type='mmstepnet.SGE', groups=16),
-    StepNet=dict(type='mmstepnet.StepNet'))
 R34 = 21_797_672 - 513_000
 R50 = 25_557_032 - 2_049_000
 
 
-def tiny(depth=50, **kwargs):
-    """A network of two thin stages."""
-    kwargs = {
-        **dict(
-            base_channels=16,
-            num_stages=2,
-            strides=(1, 2),
-            dilations=(1, 1),
-            out_indices=(0, 1)),
-        **kwargs
-    }
-    torch.manual_seed(0)
-    return ResNet(depth, **kwargs)
-
-
-def images(batch=2, size=32):
-    generator = torch.Generator().manual_seed(1)
-    return torch.randn(batch, 3, size, size, generator=generator)
-
-
 def count(model):
     return sum(p.numel() for p in model.parameters())
-
-
-def wake_steps(model):
-    """Move the steps' parameters off zero, where gradients vanish."""
-    with torch.no_grad():
-        for block in model.blocks():
-            for parameter in block.step.parameters():
-                parameter.uniform_(0.05, 0.3)
-    return model
-
-
-@pytest.fixture(params=STEPS)
-def step(request):
-    return STEPS[request.param]
 
 
 @pytest.mark.parametrize(
@@ -243,87 +202,6 @@ def test_variant_d():
     assert model(images())[-1].shape == (2, 512, 1, 1)
 
 
-@pytest.mark.parametrize('depth', [18, 50])
-@pytest.mark.parametrize('zero', [True, False])
-def test_zero_initialization_of_the_last_norm(depth, zero, step):
-    model = tiny(depth, step=step, zero_init_residual=zero)
-    model.init_weights()
-    for block in model.blocks():
-        last = block.bn3 if depth == 50 else block.bn2
-        assert last.weight.eq(0 if zero else 1).all()
-        assert block.bn1.weight.eq(1).all()
-
-
-def test_zero_initialization_makes_blocks_the_identity(step):
-    model = tiny(step=step).eval()
-    model.init_weights()
-    x = torch.rand(2, 64, 8, 8)
-    assert torch.equal(model.layer1[1](x), x)
-
-
-@pytest.mark.parametrize('frozen_stages', [-1, 0, 1, 2])
-@pytest.mark.parametrize('freeze_steps', [True, False])
-@pytest.mark.parametrize('norm_eval', [True, False])
-def test_frozen_stages(frozen_stages, freeze_steps, norm_eval):
-    model = tiny(
-        step='SE',
-        norm_cfg=dict(type='BN'),
-        frozen_stages=frozen_stages,
-        freeze_steps=freeze_steps,
-        norm_eval=norm_eval)
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore')
-        model.train(False).train(True)
-    for name, module in model.named_modules():
-        stage = int(name[5]) if name.startswith('layer') else 0
-        frozen = stage <= frozen_stages
-        if '.step' in name:
-            frozen = frozen and freeze_steps
-        for parameter in module.parameters(recurse=False):
-            assert parameter.requires_grad is not frozen, name
-        if isinstance(module, _BatchNorm):
-            assert module.training is not (frozen or norm_eval), name
-
-
-def test_norm_eval_reaches_the_norms_of_steps():
-    model = tiny(step='StepNet', norm_eval=True).train()
-    assert not model.layer1[1].step.norm.training
-    model = tiny(step='StepNet').train()
-    assert model.layer1[1].step.norm.training
-    assert not model.eval().layer1[1].step.norm.training
-
-
-def test_steps_of_frozen_stages_learn():
-    model = wake_steps(tiny(step='StepNet', frozen_stages=2))
-    model.train()
-    sum(out.mean() for out in model(images(4))).backward()
-    for name, parameter in model.named_parameters():
-        assert (parameter.grad is not None) == ('.step.' in name), name
-
-
-@pytest.mark.parametrize('step, warned', [('SE', True), (None, False)])
-def test_freezing_random_steps_warns(step, warned):
-    model = tiny(step=step, frozen_stages=1, freeze_steps=True)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter('always')
-        model.train()
-    assert any('freezes steps that no loaded' in str(w.message)
-               for w in caught) is warned
-    model.load_state_dict(tiny(step=step).state_dict())
-    with warnings.catch_warnings():
-        warnings.simplefilter('error')
-        model.train()
-
-
-def test_partly_loaded_step_still_warns():
-    model = tiny(step='SE', frozen_stages=1, freeze_steps=True)
-    state = tiny(step='SE').state_dict()
-    del state['layer1.0.step.excite.fc1.bias']
-    model.load_state_dict(state, strict=False)
-    with pytest.warns(UserWarning, match='freezes steps'):
-        model.train()
-
-
 @pytest.mark.smoke
 def test_names_are_the_same_in_every_scope(step):
     names = []
@@ -335,7 +213,6 @@ def test_names_are_the_same_in_every_scope(step):
     assert names[0] == names[1] == names[2]
 
 
-@pytest.mark.smoke
 @pytest.mark.mmdet
 @pytest.mark.parametrize('name', [
     name for name in available_steps()
@@ -393,25 +270,6 @@ def test_stepnet_stays_out_of_blocks_that_change_the_shape():
         for block in tiny(step='SE', step_at_shape_change=False).blocks()
         if block.downsample
     } == {Unit}
-
-
-def test_pretrained_checkpoint_of_something_else(tmp_path):
-    file = tmp_path / 'detector.pth'
-    plain = tiny().state_dict()
-    torch.save({f'backbone.{k}': v for k, v in plain.items()}, file)
-    model = tiny(init_cfg=dict(type='Pretrained', checkpoint=str(file)))
-    with pytest.raises(
-            ValueError,
-            match="has no key of this backbone: expect"
-            "ed names like 'conv1.weight', got .*backbone.conv1.we"
-            "ight.*needs prefix='backbone.'"):
-        model.init_weights()
-    model = tiny(
-        step='SE',
-        init_cfg=dict(
-            type='Pretrained', checkpoint=str(file), prefix='backbone.'))
-    model.init_weights()
-    assert torch.equal(model.conv1.weight, plain['conv1.weight'])
 
 
 @pytest.mark.parametrize(
