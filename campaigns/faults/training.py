@@ -31,8 +31,8 @@ def preload(configs: Sequence[str]) -> None:
         importlib.import_module(name)
     # It formats the config for every checkpoint, which takes longer than the
     # epoch before.
-    config = importlib.import_module('mmengine.config.config')
-    setattr(config, 'FormatCode', lambda text, **kwargs: (text, True))
+    yapf = importlib.import_module('yapf.yapflib.yapf_api')
+    setattr(yapf, 'FormatCode', lambda text, **kwargs: (text, True))
 
 
 class Training:
