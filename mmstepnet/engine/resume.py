@@ -31,13 +31,15 @@ def make_resumable(cfg: Config) -> None:
         loop['type'] = 'mmstepnet.ResumableTrainLoop'
     hooks = cfg.get('default_hooks') or {}
     checkpoint = hooks.get('checkpoint', dict(type='CheckpointHook'))
-    if checkpoint and checkpoint['type'] in ('CheckpointHook', CheckpointHook):
+    if checkpoint and checkpoint.get('type') in ('CheckpointHook',
+                                                 CheckpointHook):
         checkpoint['type'] = 'mmstepnet.ResumableCheckpointHook'
     cfg.default_hooks = dict(hooks, checkpoint=checkpoint)
     hooks = list(cfg.get('custom_hooks') or [])
     stop = 'mmstepnet.StopHook'
     if not any(
-            isinstance(hook, dict) and hook['type'] == stop for hook in hooks):
+            isinstance(hook, dict) and hook.get('type') == stop
+            for hook in hooks):
         cfg.custom_hooks = [*hooks, dict(type=stop)]
 
 
