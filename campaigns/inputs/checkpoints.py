@@ -90,7 +90,10 @@ def written(name: str,
     def prepared(root: Path) -> Outcome:
         right = torch.load(root / f'{model}.pth', weights_only=True)
         (root / name).write_bytes(contents(right)[name][0])
-        return run(root)
+        try:
+            return run(root)
+        finally:
+            (root / name).unlink()
 
     return prepared
 
@@ -105,7 +108,10 @@ def changed(change: Callable[[dict], Any],
         content = torch.load(root / f'{model}.pth', weights_only=True)
         content = change(content) or content
         torch.save(content, root / name)
-        return run(root)
+        try:
+            return run(root)
+        finally:
+            (root / name).unlink()
 
     return prepared
 

@@ -75,13 +75,13 @@ def listening():
         make(self, *args, **kwargs)
         self.addHandler(handler)
 
-    logger.addHandler(handler)
+    others, logger.handlers = logger.handlers, [handler]
     with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text), \
             mock.patch.object(MMLogger, '__init__', init):
         try:
             yield text
         finally:
-            logger.removeHandler(handler)
+            logger.handlers = others
 
 
 @contextlib.contextmanager
