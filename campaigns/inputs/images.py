@@ -47,7 +47,9 @@ def sized(name: str, size: tuple) -> None:
 
 def alone(step: Any, size: int = 32) -> None:
     """Batches of one train, and leave every parameter finite."""
-    model = build('CIFARResNet', depth=20, block='basic', step=step).train()
+    model = build(
+        'CIFARResNet', depth=20, block='basic', base_channels=16,
+        step=step).train()
     before = {n: p.detach().clone() for n, p in model.named_parameters()}
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for seed in range(3):

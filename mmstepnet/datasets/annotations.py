@@ -137,6 +137,9 @@ def _check_lists(content: Any) -> None:
         problem = _missing(category, ('id', 'name'), 'category')
         if problem:
             raise ValueError(f'categories[{i}] {problem.text}')
+        if not isinstance(category['name'], str):
+            raise ValueError(f'categories[{i}] must have a text for name, got '
+                             f'{short(category["name"])}')
         for key, seen in (('id', ids), ('name', names)):
             if category[key] in seen:
                 raise ValueError(f'categories[{i}] must have another {key} '
