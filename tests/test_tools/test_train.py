@@ -106,7 +106,7 @@ def test_wrong_arguments(run_tool, args, sentence, monkeypatch):
     ('model.backbone.stepp=1', "'stepp'"),
     ('train_dataloader.dataset.ann_file=none.json',
      'train_dataloader.dataset.ann_file of the config'),
-    ('train_dataloader.dataset.type=Nope', 'Nope is not in the'),
+    ('train_dataloader.dataset.type=Nope', "'Nope' is no registered dataset"),
     ('load_from=none.pth', "exist: 'none.pth'"),
     ('load_from=tiny_detector.py', 'no PyTorch checkpoint'),
     ('load_from=other.pth', "got keys like 'a.b'"),
