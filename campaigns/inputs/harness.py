@@ -143,7 +143,7 @@ def process(name: str, *args: Any) -> Callable[[Path], Outcome]:
                                 env=dict(os.environ, PYTHONPATH=str(REPO)),
                                 capture_output=True,
                                 text=True,
-                                timeout=600)
+                                timeout=1800)
         errors = result.stderr.strip().splitlines()
         told = [line for line in errors if line.startswith('error: ')]
         message = result.stderr if 'Traceback' in result.stderr else ''.join(

@@ -107,17 +107,15 @@ def prepared(run: Callable[[Path], Outcome]) -> Callable[[Path], Outcome]:
     """With results and binaries that are broken at hand."""
 
     def with_files(root: Path) -> Outcome:
-        folder = root / 'broken'
-        if not folder.exists():
-            folder.mkdir()
-            for name in ('robustness', 'stiffness', 'hessian', 'results'):
-                (folder / f'{name}.json').write_text('{"name": ')
-            for split in ('train', 'test'):
-                (folder / f'{split}_X.bin').write_bytes(b'12345')
-                (folder / f'{split}_y.bin').write_bytes(b'1')
-            (root / 'labels').mkdir()
-            (root / 'labels/train_X.bin').write_bytes(bytes(3 * 96**2))
-            (root / 'labels/train_y.bin').write_bytes(b'\x0b')
+        for folder in ('broken', 'labels'):
+            (root / folder).mkdir(exist_ok=True)
+        for name in ('robustness', 'stiffness', 'hessian', 'results'):
+            (root / f'broken/{name}.json').write_text('{"name": ')
+        for split in ('train', 'test'):
+            (root / f'broken/{split}_X.bin').write_bytes(b'12345')
+            (root / f'broken/{split}_y.bin').write_bytes(b'1')
+        (root / 'labels/train_X.bin').write_bytes(bytes(3 * 96**2))
+        (root / 'labels/train_y.bin').write_bytes(b'\x0b')
         return run(root)
 
     return with_files
