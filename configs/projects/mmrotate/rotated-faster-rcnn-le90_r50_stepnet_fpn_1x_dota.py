@@ -1,7 +1,7 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
-# MMRotate's rotated Faster R-CNN R50 with StepNet in its backbone. It trains
-# without compiled operators of mmcv; its validation needs nms_rotated and
-# box_iou_rotated.
+# MMRotate's rotated Faster R-CNN R50 with StepNet in its backbone. Its
+# assigners compare upright boxes, which takes no compiled operator of mmcv;
+# its validation needs nms_rotated and box_iou_rotated.
 _base_ = 'mmrotate::rotated_faster_rcnn/rotated-faster-rcnn-le90_r50_fpn_1x_dota.py'
 
 custom_imports = dict(imports=['mmstepnet'])
