@@ -1,6 +1,7 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 """Cases, how they are run, and the rules that they are judged by."""
 import contextlib
+import gc
 import importlib.util
 import io
 import logging
@@ -220,6 +221,8 @@ def run_case(case: Case, root: Path) -> Tuple[Outcome, List[str]]:
     """Run a case, judge it, and remove the files that it made."""
     before = snapshot(root)
     outcome = case.run(root)
+    if multiprocessing.active_children():
+        gc.collect()  # what the end of the process would end
     after = snapshot(root)
     for name in after.keys() - before.keys():
         (root / name).unlink()
