@@ -10,6 +10,7 @@ def _serve(rank, world_size, store, connection):
     os.environ['OMP_NUM_THREADS'] = '1'
     import torch
     import torch.distributed as dist
+    from mmengine.registry import DefaultScope
     torch.set_num_threads(1)
     dist.init_process_group(
         'gloo',
@@ -18,6 +19,8 @@ def _serve(rank, world_size, store, connection):
         world_size=world_size)
     while True:
         function, args = connection.recv()
+        # a runner that ran here before has left its scope
+        DefaultScope._instance_dict.clear()
         try:
             connection.send((True, function(rank, world_size, *args)))
         except BaseException:

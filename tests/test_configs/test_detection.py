@@ -113,7 +113,7 @@ def test_trained_steps_are_frozen_by_an_option():
 @pytest.mark.parametrize('key, value, error, sentence', [
     ('step.type', 'mmstepnet.StpNet', ValueError, "got 'mmstepnet.StpNet'"),
     ('step.inputs', 'previous', ValueError, "got 'previous'"),
-    ('step.ratio', 16, TypeError, r"got \['ratio'\]"),
+    ('step.ratio', 16, TypeError, "no argument 'ratio'"),
     ('type', 'mmstepnet.ResNte', KeyError, 'mmstepnet.ResNte'),
     ('depth', 49, ValueError, 'got 49'),
     ('dept', 50, TypeError, "'dept'"),
