@@ -1,4 +1,5 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
+import os.path as osp
 from typing import Any, Dict, List
 
 from mmengine.dist import is_main_process
@@ -36,7 +37,7 @@ class ResumableCheckpointHook(CheckpointHook):
             runner (Runner): The runner.
         """
         super().before_train(runner)
-        self._unvalidated: Dict[str, Any] = {}
+        self._unvalidated: Dict[str, Any] = self._resumed(runner)
         self._outdated: List[str] = []
         if is_main_process():
             self._outdated = runner.message_hub.get_info('outdated_ckpts', [])
@@ -46,6 +47,18 @@ class ResumableCheckpointHook(CheckpointHook):
             if is_main_process():
                 remove_partial(self.out_dir)
                 remove_partial(runner.work_dir)
+
+    def _resumed(self, runner: Runner) -> Dict[str, Any]:
+        """The checkpoint resumed from, if its validation is yet to come."""
+        hub = runner.message_hub
+        step = runner.epoch if self.by_epoch else runner.iter
+        last = hub.get_info('last_ckpt', None) or ''
+        name = self.filename_tmpl.format(step)
+        if hub.get_info('is_validated', True) or \
+                osp.basename(last) != name:
+            return {}
+        return dict(
+            step=step, meta=dict(epoch=runner.epoch, iter=runner.iter))
 
     def after_val_epoch(self, runner: Runner, metrics: dict) -> None:
         """Save what the validation has found.
