@@ -30,6 +30,7 @@ def checkout(pages, tmp_path, monkeypatch):
         'PATH',
         os.pathsep.join([str(Path(sys.executable).parent),
                          os.environ['PATH']]))
+    MODELS.import_from_location()
     monkeypatch.setattr(MODELS, '_module_dict', dict(MODELS._module_dict))
     return tmp_path
 
