@@ -116,6 +116,7 @@ def test_trains_and_validates(hard_images, pretrained, step, tmp_path):
     cfg.train_cfg.max_epochs = 1
     cfg.default_hooks.logger.interval = 1
     cfg.default_hooks.checkpoint.update(interval=-1, save_last=False)
+    cfg.randomness = dict(seed=0)
     cfg.experiment_name = tmp_path.name
     cfg.work_dir = str(tmp_path)
     runner = Runner.from_cfg(cfg)
