@@ -17,6 +17,8 @@ from .files import write_whole
 
 # Saved where a signal has stopped the training.
 STOPPED = 'stopped.pth'
+# What a training has to find beside the weights to go on.
+STATE = ('meta', 'message_hub', 'optimizer')
 
 
 def save_latest(runner: Runner, out_dir: str, filename: str, meta: dict,
@@ -74,7 +76,7 @@ def _can_resume(path: str) -> bool:
         checkpoint = CheckpointLoader.load_checkpoint(path, 'cpu')
     except (EOFError, RuntimeError, ValueError, pickle.UnpicklingError):
         return False
-    return {'meta', 'message_hub', 'optimizer'} <= set(checkpoint)
+    return set(STATE) <= set(checkpoint)
 
 
 def _newest_first(folder: str) -> List[str]:

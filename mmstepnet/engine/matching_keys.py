@@ -5,10 +5,9 @@ from mmengine.hooks import Hook
 from mmengine.model import BaseTTAModel, is_model_wrapper
 from mmengine.runner import Runner
 
-Shapes = Dict[str, Optional[Tuple[int, ...]]]
+from .checkpoint import STATE
 
-# What a training has to find beside the weights to go on.
-STATE = ('meta', 'message_hub', 'optimizer')
+Shapes = Dict[str, Optional[Tuple[int, ...]]]
 
 
 def _shapes(state_dict: Dict[str, Any]) -> Shapes:
