@@ -13,49 +13,10 @@ from mmstepnet.arguments import CheckedArguments
 from mmstepnet.registry import MMENGINE_MODELS
 from mmstepnet.steps import Step
 from .blocks import ResidualBlock
-from .placement import BlockIndices, StagedStepConfig, place_steps
+from .placement import (BlockIndices, StagedStepConfig, block_dilations,
+                        place_steps)
 
 InitConfig = Union[dict, Sequence[dict], None]
-
-
-def block_dilations(
-        dilations: Sequence[int],
-        stage_blocks: Sequence[int],
-        contract_dilation: bool = False,
-        multi_grid: Optional[Sequence[int]] = None) -> List[List[int]]:
-    """The dilation of every block of every stage.
-
-    Args:
-        dilations (Sequence[int]): Dilation of each stage.
-        stage_blocks (Sequence[int]): Number of blocks of each stage.
-        contract_dilation (bool): Whether the first block of a stage takes
-            half of its dilation. Defaults to False.
-        multi_grid (Sequence[int], optional): Dilation of each block of the
-            last stage, instead of the others. Defaults to None.
-
-    Returns:
-        list[list[int]]: One list a stage.
-
-    Raises:
-        ValueError: If ``multi_grid`` has not one entry a block.
-
-    Example:
-        >>> block_dilations((1, 4), (2, 3), contract_dilation=True)
-        [[1, 1], [2, 4, 4]]
-    """
-    placed = [[dilation] * number
-              for dilation, number in zip(dilations, stage_blocks)]
-    if contract_dilation:
-        for stage in placed:
-            stage[0] = max(stage[0] // 2, 1)
-    if multi_grid is not None:
-        if len(multi_grid) != stage_blocks[-1]:
-            raise ValueError(
-                'multi_grid must have one entry for each of the '
-                f'{stage_blocks[-1]} blocks of the last stage, got '
-                f'{multi_grid!r}')
-        placed[-1] = list(multi_grid)
-    return placed
 
 
 def _check_layer(name: str, cfg: Optional[dict]) -> None:
@@ -187,8 +148,9 @@ class StagedResNet(CheckedArguments, BaseModule):
                 :func:`~mmstepnet.backbones.placement.place_steps`.
             step_blocks (Sequence, optional): Same.
             step_at_shape_change (bool, optional): Same.
-            contract_dilation (bool): See :func:`block_dilations`. Defaults
-                to False.
+            contract_dilation (bool): See
+                :func:`~mmstepnet.backbones.placement.block_dilations`.
+                Defaults to False.
             multi_grid (Sequence[int], optional): Same. Defaults to None.
             **kwargs: Arguments of all blocks.
 

@@ -1,5 +1,5 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
-"""Which residual blocks of a network take which step."""
+"""Which residual blocks of a network take which step and dilation."""
 from typing import List, Optional, Sequence, Union
 
 from mmstepnet.steps import StepConfig, step_class
@@ -81,4 +81,44 @@ def _place_in_stage(stage: int, step: StepConfig, num_blocks: int,
                     f'no {step_class(step).__name__} by default: leave it '
                     'out of step_blocks or set step_at_shape_change=True')
             placed[0] = None
+    return placed
+
+
+def block_dilations(
+        dilations: Sequence[int],
+        stage_blocks: Sequence[int],
+        contract_dilation: bool = False,
+        multi_grid: Optional[Sequence[int]] = None) -> List[List[int]]:
+    """The dilation of every block of every stage.
+
+    Args:
+        dilations (Sequence[int]): Dilation of each stage.
+        stage_blocks (Sequence[int]): Number of blocks of each stage.
+        contract_dilation (bool): Whether the first block of a stage takes
+            half of its dilation. Defaults to False.
+        multi_grid (Sequence[int], optional): Dilation of each block of the
+            last stage, instead of the others. Defaults to None.
+
+    Returns:
+        list[list[int]]: One list a stage.
+
+    Raises:
+        ValueError: If ``multi_grid`` has not one entry a block.
+
+    Example:
+        >>> block_dilations((1, 4), (2, 3), contract_dilation=True)
+        [[1, 1], [2, 4, 4]]
+    """
+    placed = [[dilation] * number
+              for dilation, number in zip(dilations, stage_blocks)]
+    if contract_dilation:
+        for stage in placed:
+            stage[0] = max(stage[0] // 2, 1)
+    if multi_grid is not None:
+        if len(multi_grid) != stage_blocks[-1]:
+            raise ValueError(
+                'multi_grid must have one entry for each of the '
+                f'{stage_blocks[-1]} blocks of the last stage, got '
+                f'{multi_grid!r}')
+        placed[-1] = list(multi_grid)
     return placed
