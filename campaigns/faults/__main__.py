@@ -31,12 +31,12 @@ def main():
     if args.work_dir.exists() and any(args.work_dir.iterdir()):
         sys.exit(f'error: --work-dir {str(args.work_dir)!r} is not empty')
     preload([*args.configs, args.others])
-    from .data import write_data
+    from .data import write_scenes
     from .kills import run_kills
     from .others import run_others
     root = args.work_dir.resolve()
     root.mkdir(parents=True, exist_ok=True)
-    write_data(root)
+    write_scenes(root / 'data', 16)
     result = run_kills(root, args.kills, args.configs,
                        random.Random(args.seed))
     if args.others:

@@ -7,22 +7,22 @@ import cv2
 import numpy as np
 
 
-def write_data(root: Path, number: int = 16) -> None:
-    """Write what the configs of this folder read.
+def write_scenes(root: Path, number: int) -> None:
+    """Random images with a box each in COCO format, and in two classes.
 
     Args:
-        root (Path): The folder that trainings run in.
+        root (Path): Folder of the data, which is made.
         number (int): Images.
     """
     rng = np.random.default_rng(0)
     images, annotations = [], []
-    (root / 'data' / 'images').mkdir(parents=True)
+    (root / 'images').mkdir(parents=True)
     for i in range(number):
         pixels = rng.integers(0, 255, (64, 64, 3), dtype=np.uint8)
-        folder = root / 'data' / 'classes' / f'class {i % 2}'
+        folder = root / 'classes' / f'class {i % 2}'
         folder.mkdir(parents=True, exist_ok=True)
         cv2.imwrite(str(folder / f'{i}.png'), pixels)
-        cv2.imwrite(str(root / 'data' / 'images' / f'{i}.png'), pixels)
+        cv2.imwrite(str(root / 'images' / f'{i}.png'), pixels)
         images.append(dict(id=i, file_name=f'{i}.png', width=64, height=64))
         annotations.append(
             dict(
@@ -35,4 +35,4 @@ def write_data(root: Path, number: int = 16) -> None:
     categories = [dict(id=1, name='square'), dict(id=2, name='bar')]
     scenes = dict(
         images=images, annotations=annotations, categories=categories)
-    (root / 'data' / 'scenes.json').write_text(json.dumps(scenes))
+    (root / 'scenes.json').write_text(json.dumps(scenes))

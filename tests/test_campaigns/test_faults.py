@@ -1,5 +1,4 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
-import importlib
 import json
 import subprocess
 import sys
@@ -9,11 +8,9 @@ import pytest
 import torch
 from mmengine.logging import HistoryBuffer
 
+from campaigns.faults import compare, kills
+
 REPO = Path(__file__).parents[2]
-sys.path.append(str(REPO))
-compare, kills = (
-    importlib.import_module(f'campaigns.faults.{name}')
-    for name in ('compare', 'kills'))
 
 
 def run_campaign(*args):

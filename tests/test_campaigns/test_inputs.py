@@ -1,14 +1,11 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 """The fast part of ``python -m campaigns.inputs``."""
 import importlib
-import sys
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip('mmdet')
 pytest.importorskip('mmpretrain')
-sys.path.append(str(Path(__file__).parents[2]))
 harness, fuzz, workspace = (
     importlib.import_module(f'campaigns.inputs.{name}')
     for name in ('harness', 'fuzz', 'workspace'))

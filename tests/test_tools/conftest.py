@@ -1,6 +1,5 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 import importlib.util
-import json
 import shutil
 import sys
 from collections import OrderedDict
@@ -8,47 +7,20 @@ from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 
-import cv2
-import numpy as np
 import pytest
 from mmengine.visualization import Visualizer
 
+from campaigns.faults.data import write_scenes
+
 HERE = Path(__file__).parent
 TOOLS = HERE.parents[1] / 'tools'
-
-
-def write_scenes(root: Path, num: int = 5) -> None:
-    """Random images with a box each in COCO format, and in two classes."""
-    rng = np.random.default_rng(0)
-    images, annotations = [], []
-    (root / 'images').mkdir(parents=True)
-    for i in range(num):
-        name = f'{i}.png'
-        pixels = rng.integers(0, 255, (64, 64, 3), dtype=np.uint8)
-        cv2.imwrite(str(root / 'images' / name), pixels)
-        folder = root / 'classes' / f'class {i % 2}'
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.copy(root / 'images' / name, folder)
-        images.append(dict(id=i, file_name=name, width=64, height=64))
-        annotations.append(
-            dict(
-                id=i + 1,
-                image_id=i,
-                category_id=1 + i % 2,
-                bbox=[8, 8, 30, 30],
-                area=900,
-                iscrowd=0))
-    categories = [dict(id=1, name='square'), dict(id=2, name='bar')]
-    scenes = dict(
-        images=images, annotations=annotations, categories=categories)
-    (root / 'scenes.json').write_text(json.dumps(scenes))
 
 
 @pytest.fixture(scope='session')
 def workspace(tmp_path_factory):
     """A folder with a space in its name, with data and configs."""
     root = tmp_path_factory.mktemp('tools') / 'my work'
-    write_scenes(root / 'data')
+    write_scenes(root / 'data', 5)
     for config in ('tiny_detector.py', 'tiny_classifier.py'):
         shutil.copy(HERE / config, root)
     return root
