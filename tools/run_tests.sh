@@ -24,8 +24,8 @@ run_lint() {
     local status=0 tool
     for tool in "flake8" "isort --check-only" "codespell_lib"; do
         # Unquoted: a tool and its options.
-        "$ENV_PYTHON" -m $tool mmstepnet tools tests configs docs \
-            setup.py || status=1
+        "$ENV_PYTHON" -m $tool mmstepnet tools tests configs benchmarks \
+            campaigns docs setup.py || status=1
     done
     return $status
 }
