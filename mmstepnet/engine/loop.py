@@ -42,6 +42,8 @@ class ResumableTrainLoop(EpochBasedTrainLoop):
         self._restore()
         self.runner.call_hook('before_train')
         if not self._get('is_validated', True):
+            # as they are after the last iteration of an epoch
+            self._put(epoch=self._epoch - 1, iter=self._iter - 1)
             self._validate()
         while self._epoch < self._max_epochs and not self.stop_training:
             self.run_epoch()

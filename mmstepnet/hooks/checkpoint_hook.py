@@ -2,7 +2,7 @@
 import os.path as osp
 from typing import Any, Dict, List
 
-from mmengine.dist import is_main_process
+from mmengine.dist import broadcast, is_main_process
 from mmengine.fileio import LocalBackend
 from mmengine.hooks import CheckpointHook
 from mmengine.runner import Runner
@@ -20,7 +20,7 @@ class ResumableCheckpointHook(CheckpointHook):
     removes older ones first. Here a file gets its name when it is on the
     disk, ``last_checkpoint`` names it after that, and only then older ones
     go. After a validation the checkpoint of the epoch is saved again, with
-    what the validation has found.
+    what the validation has found; all processes validate what it holds.
 
     The arguments are those of ``CheckpointHook``. Folders that are not local
     are written as MMEngine does it.
@@ -40,7 +40,7 @@ class ResumableCheckpointHook(CheckpointHook):
         self._unvalidated: Dict[str, Any] = self._resumed(runner)
         self._outdated: List[str] = []
         if is_main_process():
-            self._outdated = runner.message_hub.get_info('outdated_ckpts', [])
+            self._outdated += runner.message_hub.get_info('outdated_ckpts', [])
             self._remove_outdated()
         if type(self.file_backend) is LocalBackend:
             self.backend_args = dict(backend='mmstepnet.whole')
@@ -57,8 +57,20 @@ class ResumableCheckpointHook(CheckpointHook):
         if hub.get_info('is_validated', True) or \
                 osp.basename(last) != name:
             return {}
-        return dict(
-            step=step, meta=dict(epoch=runner.epoch, iter=runner.iter))
+        self.last_ckpt = last
+        return dict(step=step, meta=dict(epoch=runner.epoch, iter=runner.iter))
+
+    def before_val_epoch(self, runner: Runner) -> None:
+        """Give all processes the buffers that a checkpoint holds.
+
+        Each process has running statistics of its own in its batch norms. A
+        checkpoint holds those of the first, so these are validated.
+
+        Args:
+            runner (Runner): The runner.
+        """
+        for buffer in runner.model.buffers():
+            broadcast(buffer)
 
     def after_val_epoch(self, runner: Runner, metrics: dict) -> None:
         """Save what the validation has found.

@@ -24,10 +24,6 @@ def run_campaign(*args):
 @pytest.mark.slow
 @pytest.mark.mmdet
 @pytest.mark.mmpretrain
-@pytest.mark.xfail(
-    strict=False,
-    reason='after a kill in a validation an older checkpoint may hold another '
-    'epoch, iteration and list of outdated files in its message hub')
 def test_a_killed_training_ends_like_any_other(tmp_path):
     """Two kills of a classifier: in an iteration, in a validation."""
     result = run_campaign('--kills', 2, '--configs', 'classifier',

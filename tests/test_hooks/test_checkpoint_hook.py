@@ -1,5 +1,7 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 import os
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -10,6 +12,7 @@ from torch.utils.data import Dataset
 
 import mmstepnet.engine.files as files
 from mmstepnet.engine.checkpoint import is_whole, latest_checkpoint
+from mmstepnet.hooks import ResumableCheckpointHook
 
 
 class Numbers(Dataset):
@@ -154,6 +157,18 @@ def test_killed_at_each_file(uninterrupted, tmp_path, monkeypatch, number):
     ]
     assert history == [[1, 3, 2]] * 2
     assert files_of(tmp_path) == files_of(uninterrupted[0])
+    for name in files_of(tmp_path):
+        infos = [
+            torch.load(folder / name,
+                       weights_only=False)['message_hub']['runtime_info']
+            for folder in (tmp_path, uninterrupted[0])
+        ]
+        for key in ('epoch', 'iter', 'is_validated', 'best_score',
+                    'keep_ckpt_ids'):
+            assert infos[0].get(key) == infos[1].get(key), (name, key)
+        outdated = [[Path(path).name for path in info['outdated_ckpts']]
+                    for info in infos if 'outdated_ckpts' in info]
+        assert len(outdated) in (0, 2) and outdated[:1] == outdated[1:]
     assert not list(tmp_path.glob('*.partial'))
 
 
@@ -172,6 +187,20 @@ def test_no_checkpoint_goes_before_the_next_is_there(tmp_path, monkeypatch):
     with pytest.raises(OSError, match='No space left'):
         runner.train()
     assert is_whole(latest_checkpoint(str(tmp_path)))
+
+
+def validated_buffers(rank, world_size):
+    model = torch.nn.BatchNorm1d(2)
+    model.running_mean += rank + 1
+    model.num_batches_tracked += rank + 5
+    ResumableCheckpointHook(interval=1).before_val_epoch(
+        SimpleNamespace(model=model))
+    return model.running_mean.tolist(), model.num_batches_tracked.item()
+
+
+@pytest.mark.ddp
+def test_all_processes_validate_what_is_saved(gloo_pool):
+    assert gloo_pool.run(validated_buffers) == [([1., 1.], 5)] * 2
 
 
 def test_another_number_of_batches(tmp_path):
