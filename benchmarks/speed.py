@@ -3,14 +3,17 @@
 
 ``python benchmarks/speed.py`` times pairs of runs, one of the plain network
 and one of another, and prints the median of their ratios: what slows the
-machine down for a while slows both. The row of the plain network compares it
-with itself. ``--mode memory`` prints the peak memory of a training step
-instead. With ``--clock cpu`` the seconds are those of this process, which
-other processes disturb less.
+machine down for a while slows both. Each timed run follows one of the same
+network that is not timed, so that all find their weights in the cache alike.
+The row of the plain network compares it with itself. ``--profile`` prints
+instead which operators the difference is spent in, ``--mode memory`` the peak
+memory of a training step. With ``--clock cpu`` the seconds are those of this
+process, which other processes disturb less.
 """
 import argparse
 import statistics
 import time
+from collections import Counter
 
 import torch
 from networks import NETWORKS
@@ -29,6 +32,10 @@ def parse_args():
     parser.add_argument('--rounds', type=int, default=20)
     parser.add_argument('--threads', type=int, default=2)
     parser.add_argument('--clock', choices=CLOCKS, default='wall')
+    parser.add_argument(
+        '--profile',
+        action='store_true',
+        help='the operators that take more or less time than in plain')
     parser.add_argument('--compile', action='store_true')
     parser.add_argument('--channels-last', action='store_true')
     parser.add_argument('--amp', action='store_true', help='bfloat16')
@@ -68,9 +75,20 @@ class Subject:
             torch.cuda.synchronize()
 
     def seconds(self, clock):
+        self.run()
         start = clock()
         self.run()
         return clock() - start
+
+    def operators(self):
+        """Milliseconds of processor time by operator, for one run."""
+        self.run()
+        with profile(activities=[ProfilerActivity.CPU]) as p:
+            self.run()
+        return Counter({
+            event.key: event.self_cpu_time_total / 1e3
+            for event in p.key_averages()
+        })
 
     def peak_bytes(self):
         """Most that a step holds, parameters and their momentum included."""
@@ -100,7 +118,6 @@ def compare_times(subjects, args):
     pairs = {name: [] for name in subjects}
     for subject in subjects.values():
         subject.run()
-        subject.run()
     for turn in range(args.rounds):
         for name, subject in subjects.items():
             # either one goes first as often
@@ -119,6 +136,30 @@ def compare_times(subjects, args):
         fastest = min(own for own, _ in both)
         print(f'{name:24} {fastest * 1e3:9.1f} {ratio:7.3f}  {low:.3f}-'
               f'{high:.3f} {fastest / best:11.3f}')
+
+
+def compare_operators(subjects, args):
+    runs = {name: [] for name in subjects}
+    for _ in range(args.rounds):
+        for name, subject in subjects.items():
+            runs[name].append(subject.operators())
+    times = {
+        name: {
+            key: statistics.median(run[key] for run in own)
+            for key in set().union(*own)
+        }
+        for name, own in runs.items()
+    }
+    (base, plain), *others = times.items()
+    print(f'{base}: {sum(plain.values()):.1f} ms')
+    for name, own in others:
+        differences = {
+            key: own.get(key, 0.) - plain.get(key, 0.)
+            for key in own.keys() | plain.keys()
+        }
+        print(f'{name}: {sum(differences.values()):+.1f} ms, of these')
+        for key in sorted(differences, key=lambda k: -abs(differences[k]))[:8]:
+            print(f'    {key:40} {differences[key]:+8.2f}')
 
 
 def compare_memory(subjects):
@@ -143,6 +184,8 @@ def main():
     subjects = {name: Subject(name, args) for name in args.networks}
     if args.mode == 'memory':
         compare_memory(subjects)
+    elif args.profile:
+        compare_operators(subjects, args)
     else:
         compare_times(subjects, args)
 
