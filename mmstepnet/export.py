@@ -60,13 +60,17 @@ def export_onnx(model: nn.Module,
         dynamic (bool): Whether the file takes batches and images of other
             sizes too. Defaults to True.
         dynamo (bool): Whether ``torch.export`` captures the network, which
-            needs the package onnxscript; otherwise ``torch.jit.trace`` does.
-            Defaults to True.
+            needs PyTorch 2.6 and the package onnxscript; otherwise
+            ``torch.jit.trace`` does. Defaults to True.
 
     Raises:
-        ValueError: If the model is in training mode.
+        ValueError: If the model is in training mode, or PyTorch is too old.
     """
     network = ExportedNetwork(model)
+    if dynamo and not hasattr(torch.export.Dim, 'DYNAMIC'):
+        raise ValueError('torch.export writes ONNX files from PyTorch 2.6 on, '
+                         f'got {torch.__version__}: trace the network instead '
+                         '(dynamo=False, or --trace of the tool)')
     images = torch.rand(2, 3, *size)
     with torch.no_grad():
         outputs = [f'output{i}' for i in range(len(network(images)))]

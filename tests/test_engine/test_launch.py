@@ -150,9 +150,10 @@ def test_a_killed_process_ends_the_run(tmp_path):
         capture_output=True,
         timeout=90)
     assert result.returncode == 1
-    assert result.stderr.startswith(
-        'error: process 1 of the run was ended by SIGKILL')
-    assert len(result.stderr.splitlines()) == 1
+    # Only MMEngine may say more: with PyTorch 2.4 it warns when imported.
+    *_, last = result.stderr.splitlines()
+    assert last.startswith('error: process 1 of the run was ended by SIGKILL')
+    assert 'Traceback' not in result.stderr
 
 
 @pytest.mark.slow

@@ -69,9 +69,22 @@ def test_onnx_of_one_size(step, tmp_path):
     assert max(check_onnx(model, path, [(2, 28, 28)]).values()) <= 1e-5
 
 
+def dynamic_axis():
+    if not hasattr(torch.export.Dim, 'DYNAMIC'):
+        pytest.skip('torch.export knows no Dim.DYNAMIC before PyTorch 2.6')
+    return torch.export.Dim.DYNAMIC
+
+
+def test_an_old_pytorch_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.export, 'Dim', object())
+    with pytest.raises(ValueError, match='from PyTorch 2.6 on, got .*--trace'):
+        export_onnx(network('SE'), str(tmp_path / 'net.onnx'))
+
+
 @pytest.mark.parametrize('fold', [False, True])
 def test_onnx_by_export(fold, tmp_path):
     onnx_packages('onnxscript')
+    dynamic_axis()
     model = network('ASR' if fold else 'StepNet', channels=16)
     if fold:
         fold_steps(model)
@@ -133,7 +146,7 @@ def test_torchscript(step, tmp_path):
 @pytest.mark.parametrize('step', sorted({*available_steps()} - ONE_SIZE))
 def test_torch_export(step):
     model = network(step)
-    axis = torch.export.Dim.DYNAMIC
+    axis = dynamic_axis()
     program = torch.export.export(
         model, (torch.rand(2, 3, 32, 32), ),
         dynamic_shapes=({

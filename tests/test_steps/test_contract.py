@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from mmstepnet.registry import MODELS
-from mmstepnet.steps import Step, available_steps, build_step
+from mmstepnet.steps import SGE, Step, available_steps, build_step
 
 CHANNELS = 64
 VARIANTS = [
@@ -202,6 +202,8 @@ def test_channels_last(step):
 
 
 def test_export(step):
+    if isinstance(step, SGE) and torch.__version__ < '2.5':
+        pytest.skip('PyTorch 2.4 exports nothing that leaves autocast')
     scatter_parameters(step).eval()
     size = {
         0: torch.export.Dim('n', min=2),
