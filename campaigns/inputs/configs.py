@@ -51,6 +51,8 @@ OPTIONS = (
     ('model.backbone.type=mmstepnet.ResNett', "'mmstepnet.ResNett'",
      "mean 'ResNet'?"),
     ('model.type=FasterRCN', "'FasterRCN'", "mean 'FasterRCNN'?"),
+    ('model.data_preprocessor.std=[0,0,0]', 'model.data_preprocessor.std',
+     'positive numbers', 'got [0, 0, 0]'),
     ('model=3', 'model of the config', 'a dict', 'got 3'),
     ('model.neck.in_chanels=1', "'in_chanels'", "mean 'in_channels'?"),
     ('model.neck.in_channels=[8]', 'FPN'),

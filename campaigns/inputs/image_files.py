@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 
 from .coco_files import build
-from .harness import Case, Outcome, call, tool
+from .harness import Case, Outcome, call, process, tool
 from .workspace import BOX, SIZE, picture, scenes
 
 
@@ -148,7 +148,9 @@ READABLE = (
 def pipeline_cases() -> Iterator[Case]:
     """Whole trainings with such images."""
 
-    def mixed(broken: bool, *args: str) -> Callable[[Path], Outcome]:
+    def mixed(broken: bool,
+              *args: str,
+              start=tool) -> Callable[[Path], Outcome]:
 
         def run(root: Path) -> Outcome:
             data = scenes()
@@ -164,11 +166,11 @@ def pipeline_cases() -> Iterator[Case]:
                  entry_['file_name']).write_bytes(content)
             data['images'][1]['height'] = 48
             (root / 'data/mixed.json').write_text(json.dumps(data))
-            return tool('train', 'detector.py', '--work-dir', 'runs/mixed',
-                        '--no-validate', '--cfg-options',
-                        'train_dataloader.dataset.ann_file=mixed.json',
-                        'default_hooks.checkpoint=None', *args)(
-                            root)
+            return start('train', 'detector.py', '--work-dir', 'runs/mixed',
+                         '--no-validate', '--cfg-options',
+                         'train_dataloader.dataset.ann_file=mixed.json',
+                         'default_hooks.checkpoint=None', *args)(
+                             root)
 
         return run
 
@@ -186,7 +188,7 @@ def pipeline_cases() -> Iterator[Case]:
     yield Case(
         'coco',
         'training with a cut image in a worker',
-        mixed(True, 'train_dataloader.num_workers=1'),
+        mixed(True, 'train_dataloader.num_workers=1', start=process),
         ("mixed ü 2.jpg'", 'cut off after'),
         fast=False)
     yield Case(

@@ -93,7 +93,8 @@ def check_settings(cfg: Config, splits: Sequence[str]) -> None:
     Raises:
         TypeError: If a number or list is of another type.
         ValueError: If the model or what the first split needs is missing or
-            no dict, or if there is no such optimizer.
+            no dict, if images would be divided by zero, or if there is no
+            such optimizer.
     """
     keys = ['model', f'{splits[0]}_dataloader', f'{splits[0]}_cfg']
     if splits[0] == 'train':
@@ -107,8 +108,18 @@ def check_settings(cfg: Config, splits: Sequence[str]) -> None:
         for name in key.split('.'):
             value = value.get(name) if hasattr(value, 'get') else None
         check_value(key, value, Optional[hint])
+    _check_std(cfg.get('data_preprocessor'), 'data_preprocessor')
+    _check_std(cfg.model.get('data_preprocessor'), 'model.data_preprocessor')
     if splits[0] == 'train':
         _check_optimizer(cfg)
+
+
+def _check_std(preprocessor: Any, key: str) -> None:
+    std = preprocessor.get('std') if isinstance(preprocessor, dict) else None
+    if isinstance(std, (list, tuple)) and not all(
+            value > 0 for value in std if isinstance(value, (int, float))):
+        raise ValueError(
+            f'{key}.std must be positive numbers, got {short(std)}')
 
 
 def _check_optimizer(cfg: Config) -> None:

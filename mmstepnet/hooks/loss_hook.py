@@ -2,6 +2,7 @@
 import math
 from typing import Any, Optional
 
+import torch
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
@@ -41,7 +42,7 @@ class FiniteLossHook(Hook):
             outputs (dict, optional): The losses by their names.
         """
         losses = {
-            name: float(value)
+            name: torch.as_tensor(value).item()
             for name, value in (outputs or {}).items() if 'loss' in name
         }
         broken = {

@@ -3,6 +3,7 @@ import pytest
 from mmengine.config import Config
 
 from mmstepnet.engine import check_checkpoint, check_data, check_pretrained
+from mmstepnet.engine.checks import check_settings
 
 
 @pytest.fixture
@@ -105,3 +106,30 @@ def test_pretrained_parts():
         check_pretrained(Config(dict(model=model)))
     start['checkpoint'] = 'torchvision://resnet50'
     check_pretrained(Config(dict(model=model)))
+
+
+@pytest.mark.parametrize('std', [[0, 0, 0], (1., -1., 1.), [float('nan')]])
+@pytest.mark.parametrize('of_model', [False, True])
+def test_images_are_not_divided_by_zero(config, std, of_model):
+    preprocessor = dict(data_preprocessor=dict(mean=[0], std=std))
+    config.merge_from_dict(
+        dict(val_cfg=dict(), model=preprocessor) if of_model else dict(
+            val_cfg=dict(), model=dict(), **preprocessor))
+    key = 'model.data_preprocessor' if of_model else 'data_preprocessor'
+    with pytest.raises(ValueError, match=rf'^{key}\.std must be positive'):
+        check_settings(config, ['val'])
+
+
+@pytest.mark.parametrize('preprocessor', [
+    None,
+    dict(type='DetDataPreprocessor'),
+    dict(mean=[0.], std=[1, .5]),
+    dict(mean=None, std=None)
+])
+def test_other_preprocessors_are_let_through(config, preprocessor):
+    config.merge_from_dict(
+        dict(
+            val_cfg=dict(),
+            model=dict(data_preprocessor=preprocessor),
+            data_preprocessor=preprocessor))
+    check_settings(config, ['val'])
