@@ -27,6 +27,7 @@ run_lint() {
         "$ENV_PYTHON" -m $tool mmstepnet tools tests configs benchmarks \
             campaigns docs setup.py || status=1
     done
+    "$ENV_PYTHON" -m mypy || status=1
     return $status
 }
 

@@ -41,9 +41,10 @@ def place_steps(
         [['SE', None], [None, None]]
     """
     num_stages = len(stage_blocks)
-    steps: List[StepConfig] = [step] * num_stages
-    if isinstance(step, (list, tuple)):
+    if isinstance(step, Sequence) and not isinstance(step, str):
         steps = list(step)
+    else:
+        steps = [step] * num_stages
     if not isinstance(step_blocks, (list, tuple, type(None))):
         raise ValueError('step_blocks must be a list of one entry for each of '
                          f'the {num_stages} stages, got {step_blocks!r}')

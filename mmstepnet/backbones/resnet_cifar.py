@@ -1,5 +1,5 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
-from typing import Dict, List, Optional, Sequence, Tuple, Type
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Type
 
 import torch.nn.functional as F
 from mmcv.cnn import build_conv_layer, build_norm_layer
@@ -132,7 +132,7 @@ class CIFARResNet(StagedResNet):
                  zero_init_residual: bool = False,
                  init_cfg: InitConfig = None) -> None:
         self._check(depth, block, shortcut)
-        branch = dict(groups=groups, width_ratio=width_ratio)
+        branch: Dict[str, Any] = dict(groups=groups, width_ratio=width_ratio)
         if block == 'basic':
             if branch != dict(groups=1, width_ratio=1):
                 raise ValueError('only bottlenecks take groups and '

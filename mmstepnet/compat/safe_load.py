@@ -6,7 +6,7 @@ else to allow, and for files of NumPy 1 and 2 under either.
 """
 import codecs
 import re
-from typing import Callable, Iterable, List
+from typing import Any, Callable, Iterable, List
 
 import numpy as np
 import torch
@@ -40,7 +40,10 @@ def numpy_globals() -> list:
 
     With ``codecs.encode``, in which ``torch.save`` wraps their bytes.
     """
-    functions = [np.empty(0).__reduce__()[0], np.float64(0).__reduce__()[0]]
+    functions: List[Any] = [
+        np.empty(0).__reduce__()[0],
+        np.float64(0).__reduce__()[0]
+    ]
     dtypes = [np.int64, np.float32, np.float64, np.uint32, np.bool_]
     return [np.ndarray, np.dtype, codecs.encode] + [
         type(np.dtype(x)) for x in dtypes
@@ -50,12 +53,12 @@ def numpy_globals() -> list:
     ]
 
 
-def load_safely(path: str, allowed: Iterable[object]) -> object:
+def load_safely(path: str, allowed: Iterable[Callable]) -> object:
     """Load a file on the CPU, and refuse what is not allowed in it.
 
     Args:
         path (str): A file that ``torch.save`` wrote.
-        allowed (Iterable[object]): Classes and functions that it may refer
+        allowed (Iterable[Callable]): Classes and functions that it may refer
             to, besides those of weights.
 
     Returns:

@@ -60,6 +60,7 @@ class StrictCocoDataset(CocoDataset):
         ...
         TypeError: classes must be a tuple of names, ...
     """
+    COCOAPI: Any
 
     def __init__(self,
                  *args: Any,

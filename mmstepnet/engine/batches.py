@@ -1,6 +1,6 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 from itertools import islice
-from typing import Any, Iterator, Sequence, Sized, Tuple
+from typing import Any, Iterable, Iterator, Sequence, Tuple
 
 from mmengine.dist import get_rank
 from torch.utils.data import DataLoader
@@ -41,7 +41,8 @@ class CountedBatches:
     sample nor on what they have loaded before.
 
     Args:
-        batches (Sized): The batch sampler; its attributes are ours too.
+        batches (Iterable[Sequence[int]]): The batch sampler, which has a
+            length; its attributes are ours too.
 
     Attributes:
         seed (int): Seed of the run.
@@ -55,8 +56,8 @@ class CountedBatches:
         ([[0, 2]], 2)
     """
 
-    def __init__(self, batches: Sized) -> None:
-        self.batches = batches
+    def __init__(self, batches: Iterable[Sequence[int]]) -> None:
+        self.batches: Any = batches
         self.seed = self.epoch = self.done = 0
 
     def __getattr__(self, name: str) -> Any:

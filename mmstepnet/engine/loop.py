@@ -59,7 +59,7 @@ class ResumableTrainLoop(EpochBasedTrainLoop):
 
     def _restore(self) -> None:
         """Take over the order of the samples and the place in the epoch."""
-        sampler = getattr(self._batches, 'sampler', None)
+        sampler: Any = getattr(self._batches, 'sampler', None)
         if hasattr(sampler, 'seed'):
             sampler.seed = self._get('sampler_seed', sampler.seed)
             self._put(sampler_seed=sampler.seed)

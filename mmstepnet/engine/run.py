@@ -4,7 +4,6 @@ import argparse
 import logging
 import os
 import os.path as osp
-import sys
 from typing import Sequence
 
 from mmengine.config import Config
@@ -107,7 +106,7 @@ def set_dataloader_defaults(cfg: Config, args: argparse.Namespace,
 
 
 def _raise_again(record: logging.LogRecord) -> None:
-    raise sys.exc_info()[1]
+    raise
 
 
 def build_runner(cfg: Config, splits: Sequence[str]) -> Runner:
@@ -143,7 +142,7 @@ def build_runner(cfg: Config, splits: Sequence[str]) -> Runner:
     for handler in runner.logger.handlers:
         if isinstance(handler, logging.FileHandler):
             # logging would print a traceback for every line
-            handler.handleError = _raise_again
+            handler.handleError = _raise_again  # type: ignore[method-assign]
     complete = 'train' not in splits or bool(cfg.get('resume'))
     runner.register_hook(MatchingKeysHook(complete), priority='VERY_LOW')
     if 'train' in splits:

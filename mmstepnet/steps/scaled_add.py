@@ -91,7 +91,7 @@ class _ScaledAdd(Function):
     @staticmethod
     def backward(ctx, grad: Tensor) -> Tuple[Optional[Tensor], ...]:
         step_size, *source = ctx.saved_tensors
-        norm = NormSource(*source, training=ctx.training, eps=ctx.eps)
+        norm = NormSource._make([*source, ctx.training, ctx.eps])
         if torch.is_grad_enabled() or grad.dtype != norm.x.dtype or not (
                 grad.is_contiguous() and norm.x.is_contiguous()):
             of_size = _project(grad, norm)
