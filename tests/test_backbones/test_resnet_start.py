@@ -96,7 +96,7 @@ def test_pretrained_checkpoint_of_something_else(tmp_path):
     model = tiny(init_cfg=dict(type='Pretrained', checkpoint=str(file)))
     with pytest.raises(
             ValueError,
-            match="has no key of this backbone: expect"
+            match='has no key of this backbone: expect'
             "ed names like 'conv1.weight', got .*backbone.conv1.we"
             "ight.*needs prefix='backbone.'"):
         model.init_weights()

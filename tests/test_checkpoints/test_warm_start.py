@@ -138,7 +138,7 @@ def misshapen(weights):
     (misshapen, {}, 'another shape of layer3.0.conv1.weight'),
     (lambda w: {
         **w, 'layer1.0.se.fc1.weight': torch.ones(4, 64)
-    }, {}, "steps that this model does not have, layer1.0.se.fc1.weight"),
+    }, {}, 'steps that this model does not have, layer1.0.se.fc1.weight'),
 ])
 def test_nothing_is_loaded_after_an_error(change, kwargs, message, plain):
     model = build('StepNet')
