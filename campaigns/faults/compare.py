@@ -6,7 +6,8 @@ from typing import Any, Dict, List, Tuple
 
 import torch
 from mmengine.logging import HistoryBuffer
-from mmengine.runner.checkpoint import CheckpointLoader
+
+from mmstepnet.checkpoints import read_checkpoint
 
 # What depends on the clock, or names the run and its folder.
 _CLOCK = {'time', 'data_time', 'eta', 'memory', 'experiment_name', 'cfg'}
@@ -18,7 +19,7 @@ def read(path: Path) -> dict:
     Args:
         path (Path): The file.
     """
-    return CheckpointLoader.load_checkpoint(str(path), 'cpu', logger='silent')
+    return read_checkpoint(str(path))
 
 
 def differences(first: Any, second: Any, name: str = '') -> List[str]:

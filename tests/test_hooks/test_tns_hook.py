@@ -5,10 +5,7 @@ import pytest
 from known_network import STEP_SIZE, Half, KnownModel, known_mean
 from known_runner import TOTAL, hooks_of, lines, logged, make_runner
 from mmengine.registry import DefaultScope
-from mmengine.runner.checkpoint import CheckpointLoader
 from torch import nn
-
-from mmstepnet.compat import read_own_checkpoints
 
 
 @pytest.mark.smoke
@@ -100,11 +97,7 @@ def test_exception_leaves_no_hook(tmp_path):
 
 
 @pytest.mark.smoke
-def test_training_with_ema_best_checkpoint_and_resume(tmp_path, monkeypatch):
-    # What the tools do before they build a runner.
-    monkeypatch.setattr(CheckpointLoader, '_schemes',
-                        dict(CheckpointLoader._schemes))
-    read_own_checkpoints()
+def test_training_with_ema_best_checkpoint_and_resume(tmp_path):
     hooks = dict(
         checkpoint=dict(
             type='CheckpointHook',
