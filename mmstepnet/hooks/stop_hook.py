@@ -1,4 +1,6 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
+import atexit
+import multiprocessing
 import os
 import signal
 import sys
@@ -43,6 +45,14 @@ def _start_worker(init: Optional[Callable], signals: Sequence[int],
         signal.signal(signum, SignalNote())
     if init is not None:
         init(worker_id)
+
+
+def _end_workers() -> None:
+    """End workers at exit, where Python's SIGTERM would only be noted."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # PyTorch reports deaths
+    for process in multiprocessing.active_children():
+        if process.daemon:
+            process.kill()
 
 
 @HOOKS.register_module()
@@ -93,6 +103,8 @@ class StopHook(Hook):
             signum: signal.signal(signum, self._note)
             for signum in self.signals
         }
+        # Runs before Python's own, which waits for them.
+        atexit.register(_end_workers)
 
     def after_train(self, runner: Runner) -> None:
         """Leave the signals as they were."""

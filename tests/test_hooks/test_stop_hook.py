@@ -183,3 +183,25 @@ time.sleep(60)
     parent.wait()
     # the pipe closes when the last of the two processes has ended
     assert parent.stdout.read() == ''
+
+
+FAILING = '''
+from types import SimpleNamespace
+from torch.utils.data import DataLoader
+from mmstepnet.hooks import StopHook
+loader = DataLoader(range(99), num_workers=1)
+loop = SimpleNamespace(dataloader=loader)
+StopHook().before_train(SimpleNamespace(train_loop=loop, val_loop=None))
+batches = iter(loader)
+next(batches)
+raise SystemExit('the end')
+'''
+
+
+def test_workers_end_with_a_training_that_fails():
+    result = subprocess.run([sys.executable, '-c', FAILING],
+                            stderr=subprocess.PIPE,
+                            text=True,
+                            timeout=60)
+    assert result.returncode == 1
+    assert result.stderr.endswith('the end\n')
