@@ -41,9 +41,11 @@ class ResumableTrainLoop(EpochBasedTrainLoop):
         """Train, from where the runner has resumed."""
         self._restore()
         self.runner.call_hook('before_train')
+        if self._iter:
+            # as it is after an iteration
+            self._put(iter=self._iter - 1)
         if not self._get('is_validated', True):
-            # as they are after the last iteration of an epoch
-            self._put(epoch=self._epoch - 1, iter=self._iter - 1)
+            self._put(epoch=self._epoch - 1)
             self._validate()
         while self._epoch < self._max_epochs and not self.stop_training:
             self.run_epoch()

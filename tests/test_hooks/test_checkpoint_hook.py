@@ -1,10 +1,12 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 import os
+import signal
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
+from mmengine.hooks import Hook
 from mmengine.model import BaseModel
 from mmengine.runner import Runner
 from torch import nn
@@ -121,6 +123,21 @@ def test_files(uninterrupted):
         uninterrupted[0]) == ['best_score_epoch_2.pth', 'epoch_3.pth']
 
 
+def check_hubs(*work_dirs):
+    for name in files_of(work_dirs[0]):
+        infos = [
+            torch.load(folder / name,
+                       weights_only=False)['message_hub']['runtime_info']
+            for folder in work_dirs
+        ]
+        for key in ('epoch', 'iter', 'is_validated', 'best_score',
+                    'keep_ckpt_ids'):
+            assert infos[0].get(key) == infos[1].get(key), (name, key)
+        outdated = [[Path(path).name for path in info['outdated_ckpts']]
+                    for info in infos if 'outdated_ckpts' in info]
+        assert len(outdated) in (0, 2) and outdated[:1] == outdated[1:]
+
+
 # epoch_1, last_checkpoint, best, epoch_1, last_checkpoint, epoch_2, ...
 @pytest.mark.parametrize('number', range(1, 13))
 def test_killed_at_each_file(uninterrupted, tmp_path, monkeypatch, number):
@@ -157,19 +174,44 @@ def test_killed_at_each_file(uninterrupted, tmp_path, monkeypatch, number):
     ]
     assert history == [[1, 3, 2]] * 2
     assert files_of(tmp_path) == files_of(uninterrupted[0])
-    for name in files_of(tmp_path):
-        infos = [
-            torch.load(folder / name,
-                       weights_only=False)['message_hub']['runtime_info']
-            for folder in (tmp_path, uninterrupted[0])
-        ]
-        for key in ('epoch', 'iter', 'is_validated', 'best_score',
-                    'keep_ckpt_ids'):
-            assert infos[0].get(key) == infos[1].get(key), (name, key)
-        outdated = [[Path(path).name for path in info['outdated_ckpts']]
-                    for info in infos if 'outdated_ckpts' in info]
-        assert len(outdated) in (0, 2) and outdated[:1] == outdated[1:]
+    check_hubs(tmp_path, uninterrupted[0])
     assert not list(tmp_path.glob('*.partial'))
+
+
+class SignalHook(Hook):
+
+    def __init__(self, iteration):
+        self.iteration = iteration
+
+    def before_train_iter(self, runner, *args, **kwargs):
+        if runner.iter == self.iteration:
+            signal.raise_signal(signal.SIGUSR1)
+
+
+@pytest.mark.parametrize('iteration', [7, 8])
+def test_stopped_in_the_last_epoch(uninterrupted, tmp_path, iteration):
+    """In it, and after its last iteration."""
+    hooks = [SignalHook(iteration), dict(type='mmstepnet.StopHook')]
+    runner = make_runner(
+        tmp_path,
+        f'stopped{iteration}',
+        config(max_keep_ckpts=1), [1, 3],
+        custom_hooks=hooks)
+    with pytest.raises(SystemExit):
+        runner.train()
+    runner = make_runner(
+        tmp_path,
+        f'continued{iteration}',
+        config(max_keep_ckpts=1), [2],
+        load_from=latest_checkpoint(str(tmp_path)),
+        resume=True)
+    runner.train()
+    assert runner.iter == 9
+    assert files_of(tmp_path) == files_of(uninterrupted[0])
+    check_hubs(tmp_path, uninterrupted[0])
+    first = uninterrupted[1].model.state_dict()
+    for name, value in runner.model.state_dict().items():
+        assert torch.equal(first[name], value)
 
 
 def test_no_checkpoint_goes_before_the_next_is_there(tmp_path, monkeypatch):
