@@ -13,15 +13,6 @@ from mmstepnet.checkpoints import read_checkpoint
 _CLOCK = {'time', 'data_time', 'eta', 'memory', 'experiment_name', 'cfg'}
 
 
-def read(path: Path) -> dict:
-    """Read a checkpoint.
-
-    Args:
-        path (Path): The file.
-    """
-    return read_checkpoint(str(path))
-
-
 def differences(first: Any, second: Any, name: str = '') -> List[str]:
     """Names of what differs in two nested values.
 
@@ -94,7 +85,9 @@ def compare(first: Path, second: Path) -> List[str]:
     found += [f'file {name}' for name in sorted(names[0] ^ names[1])]
     for name in sorted(names[0] & names[1]):
         if name.endswith('.pth'):
-            found += differences(read(first / name), read(second / name), name)
+            found += differences(
+                *(read_checkpoint(str(folder / name))
+                  for folder in (first, second)), name)
         elif name == 'tns.jsonl':
             if (first / name).read_text() != (second / name).read_text():
                 found.append(name)

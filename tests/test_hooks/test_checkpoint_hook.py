@@ -13,6 +13,7 @@ from torch import nn
 from torch.utils.data import Dataset
 
 import mmstepnet.engine.files as files
+from mmstepnet.checkpoints import read_checkpoint
 from mmstepnet.engine.checkpoint import is_whole, latest_checkpoint
 from mmstepnet.hooks import ResumableCheckpointHook
 
@@ -126,8 +127,7 @@ def test_files(uninterrupted):
 def check_hubs(*work_dirs):
     for name in files_of(work_dirs[0]):
         infos = [
-            torch.load(folder / name,
-                       weights_only=False)['message_hub']['runtime_info']
+            read_checkpoint(str(folder / name))['message_hub']['runtime_info']
             for folder in work_dirs
         ]
         for key in ('epoch', 'iter', 'is_validated', 'best_score',
