@@ -53,10 +53,12 @@ def test_nms_keeps_what_the_definition_keeps(threshold, offset):
     assert torch.equal(dets[:, :4], boxes[kept])
 
 
-def test_nms_in_double_precision():
+@pytest.mark.parametrize('offset', [0, 1])
+@pytest.mark.parametrize('threshold', [0.1, 0.5])
+def test_nms_in_double_precision(threshold, offset):
     boxes, scores = random_boxes(dtype=torch.float64)
-    kept = torchvision_ops.nms(boxes, scores, .5, offset=1)
-    assert kept.tolist() == greedy_nms(boxes, scores, .5, 1)
+    kept = torchvision_ops.nms(boxes, scores, threshold, offset=offset)
+    assert kept.tolist() == greedy_nms(boxes, scores, threshold, offset)
 
 
 @pytest.mark.smoke
