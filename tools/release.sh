@@ -84,8 +84,8 @@ for name in ('steps.stepnet', 'stiffness.functional', 'backbones.resnet'):
     assert result.attempted and not result.failed, (name, result)
     print(f'mmstepnet.{name}: {result.attempted} examples')
 PYTHON
-    "$python" "$site/mmstepnet/.mim/tools/model_zoo.py" --repeats 0 --shape 32 32 \
-        --backbones "CIFARResNet(depth=164)" --steps plain StepNet
+    "$python" "$site/mmstepnet/.mim/tools/model_zoo.py" --repeats 0 \
+        --shape 32 32 --backbones "CIFARResNet(depth=164)" --steps plain StepNet
 }
 try "$wheel"
 try "$sdist"

@@ -177,7 +177,8 @@ compile_mmcv() {
     rm -rf "$sources"
     pip_install "setuptools<81" wheel ninja
     "$ENV_PYTHON" -m pip download -q --no-deps \
-        --no-binary "${release%%==*}" -d "$sources" "$release" && tar -xf "$sources"/*.tar.gz -C "$sources" \
+        --no-binary "${release%%==*}" -d "$sources" "$release" \
+        && tar -xf "$sources"/*.tar.gz -C "$sources" \
         || fail "could not download the sources of $release"
     sed -i.orig 's/-std=c++17/-std=c++20/' "$sources"/*/setup.py
     MMCV_WITH_OPS=1 MAX_JOBS=${MAX_JOBS:-2} pip_install --no-deps \

@@ -19,6 +19,8 @@ LAUNCHER_SECONDS = 90
 _STOPPED = 'the training ends after iteration'
 WORKERS = ('--cfg-options', 'train_dataloader.num_workers=2',
            'train_dataloader.persistent_workers=True')
+# torchrun passes a signal on after up to a second: many iterations here.
+LONGER = ('--cfg-options', 'train_cfg.max_epochs=20')
 
 
 class Ranks(Training):
@@ -218,7 +220,7 @@ def fill_disk(root: Path, config: str) -> List[Dict[str, object]]:
 
 def lose_ranks(root: Path, config: str) -> List[Dict[str, object]]:
     """One of two processes, or their launcher, is killed or stopped."""
-    reference = Ranks(root, f'{config}_ranks', config)
+    reference = Ranks(root, f'{config}_ranks', config, *LONGER)
     if reference.wait(900):
         raise RuntimeError(reference.log())
     reports = []
@@ -228,7 +230,8 @@ def lose_ranks(root: Path, config: str) -> List[Dict[str, object]]:
         ('SIGUSR1 for the launcher', signal.SIGUSR1, 138, _STOPPED),
         ('the launcher is killed', signal.SIGKILL, -9, _STOPPED),
     ]:
-        training = Ranks(root, f'{config}_ranks_{len(reports)}', config)
+        name = f'{config}_ranks_{len(reports)}'
+        training = Ranks(root, name, config, *LONGER)
         _seen(training, 'Epoch(train)', 3)
         start = time.monotonic()
         is_rank = fault.startswith('a rank')
