@@ -41,6 +41,17 @@ def _raised_in_loop(error: BaseException) -> bool:
 _STORAGE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 
 
+def _is_of_dead_worker(error: BaseException) -> bool:
+    """Whether a dataloader got no answer when it fetched what a worker has."""
+    if str(error).startswith('DataLoader worker'):
+        return True
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    return isinstance(error,
+                      (ConnectionError, EOFError, FileNotFoundError)) and any(
+                          frame.f_code.co_name == '_try_get_data'
+                          for frame in frames)
+
+
 def _fault(error: BaseException) -> Optional[str]:
     """A sentence on what comes from outside, in the middle of a run too."""
     text = ' '.join(str(error).split())
@@ -50,7 +61,7 @@ def _fault(error: BaseException) -> Optional[str]:
     if isinstance(error, OSError) and error.errno in _STORAGE:
         return (f'a file cannot be written ({text}); when it can, start '
                 'again, a training with --resume')
-    if text.startswith('DataLoader worker'):
+    if _is_of_dead_worker(error):
         return (f'a process that loads data has died ({text}), often because '
                 'memory ran out: start again, a training with --resume, '
                 'maybe with fewer num_workers')

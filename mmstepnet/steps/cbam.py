@@ -66,7 +66,7 @@ class CBAM(Step):
 
     def step_size(self, residual: Tensor,
                   identity: Optional[Tensor]) -> Tensor:
-        """Step size of every position, (N, C, H, W), float32 or better."""
+        """Step size, (N, C, H, W), in the dtype of the parameters."""
         channel_gate = as_gate(
             self.excite(global_average(residual)) +
             self.excite(residual.amax((2, 3))))

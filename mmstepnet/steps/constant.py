@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from .base import Step
+from .excitation import PooledBatchNorm
 
 
 @torch.no_grad()
@@ -74,7 +75,7 @@ def make_constant(step: Step) -> Optional[Tensor]:
 
     Args:
         step (Step): The step; its :meth:`~mmstepnet.steps.Step.input_weights`
-            become zero.
+            become zero, and its batch norms forget their statistics.
 
     Returns:
         Tensor, optional: Step sizes (C,). None if the step scales the state,
@@ -90,4 +91,7 @@ def make_constant(step: Step) -> Optional[Tensor]:
     """
     for weight in require_input_weights(step):
         weight.zero_()
+    for module in step.modules():
+        if isinstance(module, PooledBatchNorm):
+            module.reset_running_stats()  # of other inputs than zero
     return constant_step_size(step)

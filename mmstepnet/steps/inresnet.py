@@ -90,7 +90,8 @@ class InResNet(Step):
         with torch.no_grad():
             self.lam.uniform_(*self.init_range)
             if self.kind == 'sigmoid':
-                self.lam.logit_()
+                # finite, yet with a sigmoid of exactly 0 or 1 in float32
+                self.lam.logit_().clamp_(-104, 104)
             elif self.kind == 'gating':
                 self.weight.zero_()
 

@@ -71,8 +71,12 @@ class SGE(Step):
         similarity = similarity.view(n, self.groups, h * w)
         centred = similarity - similarity.mean(-1, keepdim=True)
         # a single position has no sample deviation: its own is 0
-        deviation = similarity.std(
+        variance = similarity.var(
             -1, keepdim=True, correction=min(h * w - 1, 1))
+        # the root has no second derivative at 0
+        is_flat = variance == 0
+        deviation = variance.masked_fill(is_flat,
+                                         1).sqrt().masked_fill(is_flat, 0)
         logits = torch.addcmul(self.bias[:, None],
                                centred / (deviation + self.eps),
                                self.weight[:, None])

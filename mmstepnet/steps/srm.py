@@ -59,7 +59,7 @@ class SRM(Step):
 
     def step_size(self, residual: Tensor,
                   identity: Optional[Tensor]) -> Tensor:
-        """Step size of every channel, (N, C, 1, 1), float32 or better."""
+        """Step size, (N, C, 1, 1), in the dtype of the parameters."""
         x = residual.to(torch.promote_types(residual.dtype, torch.float32))
         # a single position has no sample deviation: its own is 0
         variance = x.var((2, 3), correction=min(x[0, 0].numel() - 1, 1))

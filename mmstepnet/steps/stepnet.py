@@ -112,7 +112,7 @@ class StepNet(Step):
 
     def step_size(self, residual: Tensor,
                   identity: Optional[Tensor]) -> Tensor:
-        """Step size of every channel, (N, C, 1, 1), float32 or better."""
+        """Step size, (N, C, 1, 1), in the dtype of the parameters."""
         # never without the state, see `needs_identity`
         z = self.descriptor(residual, identity)  # type: ignore[arg-type]
         return as_gate(self.excite(self.norm(z)))

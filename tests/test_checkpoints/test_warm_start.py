@@ -8,7 +8,7 @@ from sources import error
 from mmstepnet.backbones import BasicBlock
 from mmstepnet.checkpoints import warm_start
 from mmstepnet.registry import MODELS
-from mmstepnet.steps import (Step, available_steps, constant_step_size,
+from mmstepnet.steps import (SRM, Step, available_steps, constant_step_size,
                              make_constant)
 
 
@@ -38,6 +38,20 @@ def test_training_can_change_the_first_step(name):
     block.train()(x).square().mean().backward()
     for weight in block.step.input_weights():
         assert weight.grad.abs().max() > 0
+
+
+def test_a_step_that_has_run_starts_anew():
+    step = SRM(4)
+    with torch.no_grad():
+        step.weight.fill_(1.)
+        step.norm.bias.fill_(0.3)
+    residual = torch.rand(5, 4, 3, 3)
+    step(residual, residual)
+    constant = make_constant(step)
+    for training in (True, False):
+        size = step.train(training).step_size(residual, None)
+        torch.testing.assert_close(size, constant[:, None,
+                                                  None].expand(5, 4, 1, 1))
 
 
 def test_stepnet_starts_at_its_own_step_size(plain):

@@ -79,6 +79,22 @@ def test_faults_become_one_line_at_any_time(error, sentence):
     assert '\n' not in exit.value.code
 
 
+def test_a_worker_that_died_while_it_sent_a_batch():
+
+    def _try_get_data():  # of PyTorch's dataloader
+        raise ConnectionResetError(104, 'Connection reset by peer')
+
+    class Fetches(Loop):
+
+        def run(self):
+            _try_get_data()
+
+    with pytest.raises(SystemExit, match='a process that loads data has died'):
+        explain_errors(Fetches(None).run)()
+    with pytest.raises(ConnectionResetError):
+        explain_errors(Loop(ConnectionResetError(104, 'reset')).run)()
+
+
 def test_who_is_left_alone_gives_others_time(monkeypatch):
     naps = []
     monkeypatch.setattr(errors.time, 'sleep', naps.append)

@@ -42,3 +42,17 @@ def test_pooled_batch_norm_is_batch_norm_from_three_vectors_on():
     assert all(
         torch.equal(a, b) for a, b in zip(ours.state_dict().values(),
                                           stock.state_dict().values()))
+
+
+@pytest.mark.parametrize('maps', [
+    torch.zeros(2, 4, 3, 3),
+    torch.full((2, 4, 1, 1), 2.),
+])
+def test_sge_of_flat_maps_has_a_second_derivative(maps):
+    step = SGE(4, groups=2)
+    step.weight.data.fill_(0.5)
+    maps = maps.requires_grad_()
+    loss = step(maps, torch.ones_like(maps)).square().sum()
+    first, = torch.autograd.grad(loss, maps, create_graph=True)
+    second, = torch.autograd.grad(first.sum(), maps)
+    assert first.isfinite().all() and second.isfinite().all()

@@ -160,3 +160,14 @@ def test_weight_decay_of_the_damping_is_settable(decay_mult):
 def test_impossible_settings(kwargs, message):
     with pytest.raises(ValueError, match=message):
         InResNet(CHANNELS, **kwargs)
+
+
+@pytest.mark.parametrize('value', [0., 1.])
+def test_a_sigmoid_that_starts_at_its_end_stays_finite(value):
+    step = InResNet(4, damping='sigmoid', init_range=(value, value))
+    assert step.damping(torch.ones(1)).item() == value
+    optimizer = torch.optim.SGD(step.parameters(), lr=0.1, weight_decay=1e-4)
+    ones = torch.ones(1, 4, 2, 2)
+    step(ones, ones).sum().backward()
+    optimizer.step()
+    assert step.lam.isfinite()
