@@ -131,7 +131,8 @@ class StopHook(Hook):
         """Stop a validation after an epoch that has been saved."""
         saved = runner.message_hub.get_info('saved_iter', None)
         if self._note.signum and saved == runner.iter:
-            self._end(runner, runner.message_hub.get_info('last_ckpt'))
+            self._end(runner, self._note.signum,
+                      runner.message_hub.get_info('last_ckpt'))
 
     def after_val_epoch(self,
                         runner: Runner,
@@ -144,11 +145,11 @@ class StopHook(Hook):
             return  # no training
         signum = torch.tensor(self._note.signum)
         all_reduce(signum, 'max')
-        self._note.signum = int(signum)
-        if self._note.signum:
+        # a signal that has come meanwhile stays noted for the next time
+        if signum:
             meta = dict(epoch=runner.epoch, iter=iteration)
             self._end(
-                runner,
+                runner, int(signum),
                 save_latest(
                     runner,
                     runner.work_dir,
@@ -156,11 +157,11 @@ class StopHook(Hook):
                     meta,
                     backend_args=dict(backend='mmstepnet.whole')))
 
-    def _end(self, runner: Runner, checkpoint: str) -> None:
+    def _end(self, runner: Runner, signum: int, checkpoint: str) -> None:
         self.after_train(runner)
-        name = signal.Signals(self._note.signum).name
+        name = signal.Signals(signum).name
         iteration = runner.message_hub.get_info('saved_iter')
         runner.logger.warning(f'{name}: the training ends after iteration '
                               f'{iteration}; --resume goes on from '
                               f'{checkpoint}')
-        sys.exit(128 + self._note.signum)
+        sys.exit(128 + signum)

@@ -62,6 +62,17 @@ def test_stop_after_the_iteration(hook, tmp_path, name, status):
                         f'--resume goes on from {path}')
 
 
+def test_a_signal_while_processes_agree_is_not_lost(hook, tmp_path,
+                                                    monkeypatch):
+    runner = Runner(tmp_path)
+    hook.before_train(runner)
+    monkeypatch.setattr(stop_hook, 'all_reduce',
+                        lambda *args: signal.raise_signal(signal.SIGTERM))
+    hook.after_train_iter(runner, 0)
+    with pytest.raises(SystemExit):
+        hook.after_train_iter(runner, 1)
+
+
 def test_gradients_in_progress_are_not_lost(hook, tmp_path):
     runner = Runner(tmp_path, updates=False)
     hook.before_train(runner)
