@@ -1,5 +1,6 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 """A checkpoint's names and shapes beside those of a model."""
+import re
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from torch import Tensor, nn
@@ -21,6 +22,12 @@ def residual_blocks(model: nn.Module) -> Iterator[Tuple[str, ResidualBlock]]:
     for name, module in model.named_modules():
         if isinstance(module, ResidualBlock):
             yield name, module
+
+
+def _block(name: str) -> str:
+    """The block that a parameter of a backbone is in, or nothing."""
+    match = re.match(r'layer\d+\.\d+', name)
+    return match[0] if match else ''
 
 
 class Matching:
@@ -47,6 +54,7 @@ class Matching:
         self._drop_other_heads()
         self._require_same_steps()
         self._require_complete()
+        self._require_no_more_blocks()
         self._require_shapes()
         for block in self.without_step().values():
             require_input_weights(block.step)
@@ -122,6 +130,18 @@ class Matching:
             self._fail(f'has only {len(self.places)} of the '
                        f'{len(self.places) + len(in_trunk)} weights of this '
                        f'backbone: expected {few(in_trunk)} too{hint}.')
+
+    def _require_no_more_blocks(self) -> None:
+        own = {_block(name.removeprefix(BACKBONE)) for name in self.own}
+        stages = {block.split('.')[0] for block in own if block}
+        more = {
+            block
+            for block in map(_block, self.theirs)
+            if block and block not in own and block.split('.')[0] in stages
+        }
+        if more:
+            self._fail('is of a deeper network: this backbone has no '
+                       f'{few(sorted(more))}.')
 
     def fresh(self) -> List[str]:
         """The model's names without a counterpart, new gates aside."""

@@ -102,6 +102,7 @@ def explain_errors(main: Callable[[], None]) -> Callable[[], None]:
     things are built, is nearly always a mistake in what was asked for: it
     becomes one line on stderr and exit status 1, as what comes from outside
     does at any time: a full disk, a process that has died, a broken image.
+    Ctrl-C ends with one line, too, and with exit status 130.
     Other errors keep their traceback once the first iteration is done, and
     everything does where the environment variable ``MMSTEPNET_DEBUG`` is set.
 
@@ -116,9 +117,14 @@ def explain_errors(main: Callable[[], None]) -> Callable[[], None]:
     def wrapper() -> None:
         try:
             main()
-        except _USER_ERRORS as error:
+        except (KeyboardInterrupt, *_USER_ERRORS) as error:
             if os.environ.get('MMSTEPNET_DEBUG'):
                 raise
+            if isinstance(error, KeyboardInterrupt):
+                print(
+                    'interrupted; a training goes on with --resume',
+                    file=sys.stderr)
+                sys.exit(128 + signal.SIGINT)
             sentence = _fault(error)
             if sentence is None and _raised_in_loop(error):
                 if not _is_left_alone(error):

@@ -33,9 +33,10 @@ class MatchingKeysHook(Hook):
 
     MMEngine only warns about keys that don't match, so that a run with the
     wrong file goes on with random weights. A test and a training that goes on
-    need every tensor of the model. A training that starts from a checkpoint
-    needs a backbone that is the model's, steps aside, if the file has one;
-    heads may differ, as those of other classes do.
+    need every tensor of the model, and a place for every one of the backbone,
+    trained steps too. A training that starts from a checkpoint needs a
+    backbone that is the model's, steps aside, if the file has one; heads may
+    differ, as those of other classes do.
 
     Args:
         complete (bool): Whether every tensor is needed. Defaults to False.
@@ -74,7 +75,7 @@ class MatchingKeysHook(Hook):
         while is_model_wrapper(model) or isinstance(model, BaseTTAModel):
             model = model.module
         expected, found = _shapes(model.state_dict()), _shapes(state_dict)
-        if not expected.items() & found.items():
+        if not expected.keys() & found.keys():
             raise ValueError(
                 f'{self.source} has no key of the model: expected keys like '
                 f'{next(iter(expected))!r}, got keys like '
@@ -82,6 +83,16 @@ class MatchingKeysHook(Hook):
                 "model.backbone.init_cfg=dict(type='Pretrained', "
                 'checkpoint=...) instead')
         if self.complete:
+            self._require(expected, found)
+            self._require(
+                {
+                    name: shape
+                    for name, shape in found.items()
+                    if name.startswith('backbone.')
+                },
+                expected,
+                swapped=True)
+        elif not expected.items() & found.items():
             self._require(expected, found)
         elif _trunk(expected).keys() & _trunk(found).keys():
             self._require(_trunk(expected), _trunk(found))

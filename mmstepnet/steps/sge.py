@@ -66,7 +66,9 @@ class SGE(Step):
         n, _, h, w = residual.shape
         x = residual.to(torch.promote_types(residual.dtype, torch.float32))
         x = x.reshape(n * self.groups, -1, h * w)
-        with torch.autocast(x.device.type, enabled=False):
+        # the meta device, on which operations are counted, has no autocast
+        device = 'cpu' if x.is_meta else x.device.type
+        with torch.autocast(device, enabled=False):
             similarity = x.mean(-1)[:, None] @ x
         similarity = similarity.view(n, self.groups, h * w)
         centred = similarity - similarity.mean(-1, keepdim=True)

@@ -147,6 +147,9 @@ def misshapen(weights):
     (lambda w: {
         'encoder.weight': torch.ones(1)
     }, {}, 'has no weight of'),
+    (lambda w: {
+        **w, 'layer1.2.conv1.weight': torch.ones(1)
+    }, {}, 'deeper network: this backbone has no layer1.2'),
     (lambda w: w, dict(prefix='backbone.'), "under the prefix 'backbone.'"),
     (shortened, {}, 'has only 108 of the 118 weights'),
     (misshapen, {}, 'another shape of layer3.0.conv1.weight'),

@@ -45,8 +45,14 @@ def test_the_traceback_can_be_had(monkeypatch):
 def test_other_errors_keep_their_traceback():
     with pytest.raises(ZeroDivisionError):
         tool(ZeroDivisionError())()
-    with pytest.raises(KeyboardInterrupt):
+
+
+def test_an_interrupt_becomes_one_line(capsys):
+    with pytest.raises(SystemExit) as exit:
         tool(KeyboardInterrupt())()
+    assert exit.value.code == 130
+    assert capsys.readouterr().err == (
+        'interrupted; a training goes on with --resume\n')
 
 
 def test_a_loop_keeps_its_traceback():

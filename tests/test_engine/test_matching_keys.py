@@ -26,15 +26,18 @@ def test_some_keys_match(checkpoint):
     MatchingKeysHook().after_load_checkpoint(runner, checkpoint)
 
 
+@pytest.mark.parametrize('value, got', [(weight.T, r'\(2, 3\)'),
+                                        (None, 'None')])
+def test_no_shape_matches(value, got):
+    message = rf'first is 0.weight, expected \(3, 2\), got {got}'
+    with pytest.raises(ValueError, match=message):
+        MatchingKeysHook().after_load_checkpoint(
+            runner, dict(state_dict={'0.weight': value}))
+
+
 @pytest.mark.parametrize('state_dict', [
     {
         'backbone.0.weight': weight
-    },
-    {
-        '0.weight': weight.T
-    },
-    {
-        '0.weight': None
     },
     {},
 ])
@@ -76,6 +79,7 @@ def test_what_is_the_models(complete, saved):
 @pytest.mark.parametrize('complete, saved, message', [
     (True, Detector(classes=5), '2 of 6 .* head.weight, .* got \\(5, 2\\)'),
     (True, Detector(step=False), 'backbone.step.gate.* got none'),
+    (True, Detector(depth=2), 'no place .* backbone.conv1.* expected none'),
     (False, Detector(depth=2), 'no place .* backbone.conv1.* expected none'),
 ])
 def test_what_is_of_another_architecture(complete, saved, message):

@@ -215,3 +215,8 @@ def test_export(step):
     for shape in ((4, CHANNELS, 5, 3), (2, CHANNELS, 4, 6)):
         maps = random_maps(shape)
         torch.testing.assert_close(program(*maps), step(*maps))
+
+
+def test_operations_can_be_counted_without_data(step):
+    maps = torch.empty(2, CHANNELS, 8, 6, device='meta')
+    assert step.to('meta')(maps, maps).shape == maps.shape
