@@ -183,7 +183,22 @@ class StrictCocoDataset(CocoDataset):
                 f'{self.ann_file!r} is left to use: filter_cfg='
                 f'{self.filter_cfg} asks for boxes of classes='
                 f'{self.metainfo["classes"]} or a size that they lack')
+        if not self.test_mode:
+            self._check_boxes(kept)
         return kept
+
+    def _check_boxes(self, images: List[dict]) -> None:
+        """Refuse images whose boxes are all left out."""
+        ids = {i for key in self.cat_ids for i in self.cat_img_map[key]}
+        boxes = [
+            image['instances'] for image in images if image['img_id'] in ids
+        ]
+        if boxes and not any(boxes):
+            raise ValueError(
+                f'all boxes of classes={self.metainfo["classes"]} in '
+                f'{self.ann_file!r} are left out, as they are less than a '
+                'pixel wide or high: expected [x, y, width, height] in '
+                'pixels, not in parts of the image')
 
     def prepare_data(self, idx: int) -> Any:
         """Run the pipeline; None for a broken image that is skipped."""

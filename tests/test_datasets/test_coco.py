@@ -39,16 +39,17 @@ def ann_file(tmp_path):
     return str(path)
 
 
-def build(ann_file, classes):
+def build(ann_file, classes, **change):
     from mmstepnet.registry import DATASETS
     return DATASETS.build(
         dict(
-            type='mmstepnet.StrictCocoDataset',
-            ann_file=ann_file,
-            data_prefix=dict(img=str(Path(ann_file).parent)),
-            filter_cfg=dict(filter_empty_gt=True),
-            metainfo=dict(classes=classes),
-            serialize_data=False))
+            dict(
+                type='mmstepnet.StrictCocoDataset',
+                ann_file=ann_file,
+                data_prefix=dict(img=str(Path(ann_file).parent)),
+                filter_cfg=dict(filter_empty_gt=True),
+                metainfo=dict(classes=classes),
+                serialize_data=False), **change))
 
 
 @pytest.mark.parametrize('classes, labels', [(CATEGORIES, [0, 1, 2]),
@@ -78,6 +79,18 @@ def test_classes_that_are_not_those_of_the_file(ann_file, classes):
     assert ann_file in message
     assert f'expected {list(CATEGORIES)}' in message
     assert f'got {list(classes)}' in message
+
+
+@pytest.mark.parametrize('filter_cfg', [None, dict(filter_empty_gt=True)])
+def test_boxes_that_are_not_in_pixels(ann_file, filter_cfg):
+    content = json.loads(Path(ann_file).read_text())
+    for annotation in content['annotations'][1:]:
+        annotation['bbox'] = [0.1, 0.1, 0.5, 0.9]
+    Path(ann_file).write_text(json.dumps(content))
+    build(ann_file, CATEGORIES, filter_cfg=filter_cfg)
+    build(ann_file, ('WBC', ), filter_cfg=filter_cfg, test_mode=True)
+    with pytest.raises(ValueError, match='WBC.*left out.*in pixels, not'):
+        build(ann_file, ('WBC', ), filter_cfg=filter_cfg)
 
 
 def test_default_classes_are_checked_too(ann_file):
