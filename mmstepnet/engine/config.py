@@ -7,6 +7,7 @@ from typing import Any, Iterator, List, Optional
 
 from mmengine.config import Config
 from mmengine.runner import Runner
+from mmengine.utils import import_modules_from_strings
 
 from mmstepnet.arguments import nearest, short
 from mmstepnet.compat import find_mmseg_configs
@@ -89,6 +90,23 @@ def _check_option(cfg: Config, key: str) -> None:
             'set those, or edit the config file')
 
 
+def _import_modules(path: str, imports: Any) -> None:
+    """Import what ``custom_imports`` of a config names."""
+    if not isinstance(imports, dict):
+        raise ValueError('custom_imports of the config must be a dict with '
+                         f"a list of modules as 'imports', got {imports!r}")
+    try:
+        import_modules_from_strings(**imports)
+    except Exception as error:
+        cause = error.__context__ if isinstance(error, ImportError) else error
+        hint = "; a module's folder has to be in PYTHONPATH" \
+            if isinstance(cause, ModuleNotFoundError) else ''
+        text = ' '.join(str(cause).split())
+        raise ValueError(
+            f'the config {path!r} cannot import {short(imports)}: '
+            f'{type(cause).__name__}, {text[:300]}{hint}') from error
+
+
 def read_config(path: str, options: Optional[dict] = None) -> Config:
     """Read a config file and override some of its settings.
 
@@ -102,8 +120,8 @@ def read_config(path: str, options: Optional[dict] = None) -> Config:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file can't be read, is empty, or an option names
-            nothing that has an effect.
+        ValueError: If the file can't be read, is empty, an option names
+            nothing that has an effect, or a module can't be imported.
 
     Example:
         >>> read_config('none.py')
@@ -120,7 +138,7 @@ def read_config(path: str, options: Optional[dict] = None) -> Config:
     _refuse_cycle(osp.abspath(path))
     find_mmseg_configs()
     try:
-        cfg = Config.fromfile(path)
+        cfg = Config.fromfile(path, import_custom_modules=False)
     except Exception as error:
         text = ' '.join(str(error).split())
         raise ValueError(f'the config {path!r} cannot be read: '
@@ -137,4 +155,6 @@ def read_config(path: str, options: Optional[dict] = None) -> Config:
         text = ' '.join(str(error).split())
         raise ValueError(f'--cfg-options {short(options)} does not fit the '
                          f'config: {text[:160]}') from error
+    if cfg.get('custom_imports'):
+        _import_modules(path, cfg.custom_imports)
     return cfg
