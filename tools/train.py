@@ -3,7 +3,8 @@ import argparse
 
 import torch
 
-from mmstepnet.engine import (add_run_arguments, build_runner, explain_errors,
+from mmstepnet.engine import (add_run_arguments, build_runner,
+                              check_checkpoint, explain_errors,
                               find_checkpoint, load_config, make_resumable,
                               set_dataloader_defaults)
 
@@ -68,6 +69,8 @@ def apply_args(cfg, args):
 def main():
     args = parse_args()
     cfg = load_config(args)
+    if args.resume != 'auto':
+        check_checkpoint(args.resume, '--resume')
     apply_args(cfg, args)
     build_runner(cfg, ['train', 'val']).train()
 

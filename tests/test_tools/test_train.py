@@ -86,7 +86,8 @@ def test_resume_and_load_from(resume, expected):
     pytest.param(['tiny_detector.py', '--launcher', 'slurm'],
                  'dist_train.sh, got',
                  marks=without_gpu),
-    (['tiny_detector.py', '--resume', 'none.pth'], "exist: 'none.pth'"),
+    (['tiny_detector.py', '--resume', 'none.pth'
+      ], "--resume names a checkpoint that does not exist: 'none.pth'"),
     (['tiny_detector.py', '--cfg-options', 'auto_scale_lr._delete_=True'
       ], None),
 ])
