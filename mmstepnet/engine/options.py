@@ -5,6 +5,8 @@ from typing import Any
 from mmengine.config import DictAction
 
 _KEPT_SPACE = '\0'
+# A dict as Python writes it, also in a list.
+_DICT = re.compile(r'(^|[\[(,])\s*[\'"]?(dict\(|\{\s*[\'"])')
 
 
 def _restore_spaces(value: Any) -> Any:
@@ -33,10 +35,18 @@ class ConfigOptions(DictAction):
     def __call__(self, parser, namespace, values, option_string=None) -> None:
         """Take the options that follow one flag."""
         for option in values:
-            if not option.partition('=')[0].strip() or '=' not in option:
+            key, equals, value = option.partition('=')
+            if not key.strip() or not equals:
                 parser.error(f'{option_string} takes KEY=VALUE without '
                              f'spaces around the =, got {option!r}')
-        super().__call__(parser, namespace, values, option_string)
+            if _DICT.search(value):
+                parser.error(f'{option_string} takes a dict key by key, as in '
+                             f'{key}.type=NAME, got {option!r}')
+            try:
+                super().__call__(parser, namespace, [option], option_string)
+            except RecursionError:  # DictAction finds no comma to split at
+                parser.error(f'{option_string} takes several values as '
+                             f'{key}=[A,B], got {option!r}')
 
     @staticmethod
     def _parse_iterable(val: str) -> Any:
