@@ -6,8 +6,10 @@ from typing import Optional
 
 from mmengine.model import BaseModule
 from mmengine.registry import Registry
+from torch import Tensor
 
 from mmstepnet.arguments import nearest, unknown_argument
+from mmstepnet.steps import Step
 
 _UNKNOWN_ARGUMENT = re.compile(
     r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'")
@@ -49,8 +51,26 @@ def _unknown_type(name: str, registry: Registry) -> str:
             "or another one with its scope, as in 'mmstepnet.NAME'")
 
 
+def _wrong_step_size(error: BaseException) -> Optional[str]:
+    """A sentence on a step size that does not fit the residual."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        step, size, residual = map(frame.f_locals.get,
+                                   ('self', 'step_size', 'residual'))
+        if isinstance(step, Step) and isinstance(size, Tensor) and isinstance(
+                residual, Tensor) and not _broadcasts(size, residual):
+            return (f'the step_size of {type(step).__name__} must have a '
+                    "shape that broadcasts to the residual's, "
+                    f'{tuple(residual.shape)}, got {tuple(size.shape)}')
+    return None
+
+
+def _broadcasts(size: Tensor, residual: Tensor) -> bool:
+    return size.dim() <= residual.dim() and all(
+        n in (1, m) for n, m in zip(size.shape[::-1], residual.shape[::-1]))
+
+
 def explain_build(error: BaseException) -> Optional[str]:
-    """A sentence on a wrong name in the config of what failed to build.
+    """A sentence on a wrong name in the config, or a wrong step size.
 
     Args:
         error (BaseException): An error with its traceback.
@@ -74,7 +94,7 @@ def explain_build(error: BaseException) -> Optional[str]:
     registry = _built_from(error).get('registry')
     if isinstance(error, KeyError) and kind and registry:
         return _unknown_type(kind[1], registry)
-    return None
+    return _wrong_step_size(error)
 
 
 def where(error: BaseException) -> str:
