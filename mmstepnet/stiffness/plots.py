@@ -17,6 +17,9 @@ def draw_all(networks: Sequence[NetworkStiffness], out_dir: str, dt: str,
              metric: Optional[str], single: Sequence[int]) -> Dict[str, str]:
     """Draw every picture that the numbers allow.
 
+    Networks whose TNS is 0, for example by definition, have no degree at
+    which they are stiff and are left out where it is drawn.
+
     Args:
         networks (Sequence[NetworkStiffness]): The networks.
         out_dir (str): Folder of the pictures.
@@ -28,16 +31,22 @@ def draw_all(networks: Sequence[NetworkStiffness], out_dir: str, dt: str,
         dict[str, str]: Title to the path of the PNG.
     """
     pictures = {
-        'NSI along the trajectory': draw_trajectories(networks, dt, single),
-        'Share of stiff samples over the degree': draw_surfaces(networks, dt),
-        'Stiffness proportion': draw_proportions(networks, dt),
-        'NSI and step size': draw_step_correlations(networks),
+        'trajectory':
+        ('NSI along the trajectory', draw_trajectories(networks, dt, single))
     }
+    stiff = [n for n in networks if n.report(dt).total.mean > 0]
+    if stiff:
+        pictures['surface'] = ('Share of stiff samples over the degree',
+                               draw_surfaces(stiff, dt))
+        pictures['proportion'] = ('Stiffness proportion',
+                                  draw_proportions(stiff, dt))
+    pictures['step_size'] = ('NSI and step size',
+                             draw_step_correlations(networks))
     if metric is not None and len(networks) > 1:
-        pictures['TNS and accuracy'] = draw_accuracy(networks, metric, dt)
-    names = ('trajectory', 'surface', 'proportion', 'step_size', 'accuracy')
+        pictures['accuracy'] = ('TNS and accuracy',
+                                draw_accuracy(networks, metric, dt))
     paths = {}
-    for name, (title, fig) in zip(names, pictures.items()):
+    for name, (title, fig) in pictures.items():
         paths[title] = osp.join(out_dir, f'{name}.png')
         fig.savefig(paths[title], dpi=150)
         fig.savefig(osp.join(out_dir, f'{name}.svg'))

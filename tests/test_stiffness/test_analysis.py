@@ -16,10 +16,11 @@ from mmstepnet.stiffness.sources import (ImageFolder, library_model,
 STAGES = dict(layer1=['layer1.1', 'layer1.2', 'layer1.3'], layer2=['layer2.1'])
 
 
-def network(name, seed, **metrics):
+def network(name, seed, stages=STAGES, **metrics):
     generator = torch.Generator().manual_seed(seed)
-    accumulator = StiffnessAccumulator(STAGES)
-    values = torch.rand(40, 4, 3, generator=generator) + 0.2
+    accumulator = StiffnessAccumulator(stages)
+    values = torch.rand(
+        40, len(accumulator.blocks), 3, generator=generator) + 0.2
     values[..., 2] = values[..., 0] / 2
     accumulator.update(range(40), values)
     return NetworkStiffness(name, 'made up', accumulator, metrics)
@@ -63,6 +64,17 @@ def test_one_network_without_metrics(tmp_path):
     save_analysis([network('a', 0)], str(tmp_path), dt='unit')
     assert not (tmp_path / 'accuracy.png').exists()
     assert json.load(open(tmp_path / 'stiffness.json'))['metric'] is None
+
+
+def test_networks_that_are_never_stiff(tmp_path):
+    flat = network('flat', 0, dict(layer1=['layer1.1'], layer2=['layer2.1']))
+    still = NetworkStiffness('still', '', StiffnessAccumulator(STAGES))
+    still.accumulator.update(range(3), torch.zeros(3, 4, 3))
+    html = open(save_analysis([flat, still], str(tmp_path))).read()
+    assert html.count('data:image/png;base64,') == 2
+    assert not (tmp_path / 'proportion.png').exists()
+    html = open(save_analysis([flat, network('a', 0)], str(tmp_path))).read()
+    assert html.count('data:image/png;base64,') == 4
 
 
 def test_nothing_to_show(tmp_path):
