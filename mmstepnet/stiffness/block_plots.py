@@ -83,8 +83,10 @@ def draw_trajectories(networks: Sequence[NetworkStiffness],
                 **style(place + 1))
         _mark_stages(ax, network)
         total = network.report(dt).total
+        spread = (f' $\\pm$ {total.stderr:.1g}'
+                  if total.num_samples > 1 else '')
         ax.set_title(
-            f'{network.name}\nTNS {total.mean:.3g} $\\pm$ {total.stderr:.1g}',
+            f'{network.name}\nTNS {total.mean:.3g}{spread}',
             fontsize=10,
             pad=18)
         ax.set_ylabel('NSI' if dt == 'own' else 'NSI with dt = 1')

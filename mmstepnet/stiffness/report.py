@@ -151,6 +151,9 @@ class StiffnessReport:
             f'{stage} {value.mean:.4g}' if stage not in self.undefined else
             f'{stage} 0 by definition (one measured block at most)'
             for stage, value in self.stages.items())
+        if self.total.num_samples == 1:
+            return (f'TNS {self.total.mean:.4g} of one sample, no standard '
+                    f'error; by stage: {stages}.')
         return (f'TNS {self.total.mean:.4g} +- {self.total.stderr:.2g} over '
                 f'{self.total.num_samples} samples; by stage: {stages}.')
 

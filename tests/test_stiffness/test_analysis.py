@@ -10,6 +10,7 @@ from PIL import Image
 from mmstepnet.backbones import CIFARResNet
 from mmstepnet.stiffness import StiffnessAccumulator, tns
 from mmstepnet.stiffness.analysis import NetworkStiffness, save_analysis
+from mmstepnet.stiffness.block_plots import draw_trajectories
 from mmstepnet.stiffness.sources import (ImageFolder, library_model,
                                          measure_network)
 
@@ -75,6 +76,15 @@ def test_networks_that_are_never_stiff(tmp_path):
     assert not (tmp_path / 'proportion.png').exists()
     html = open(save_analysis([flat, network('a', 0)], str(tmp_path))).read()
     assert html.count('data:image/png;base64,') == 4
+
+
+def test_one_sample_has_no_standard_error():
+    single = NetworkStiffness('a', '', StiffnessAccumulator(STAGES))
+    single.accumulator.update([0], torch.rand(1, 4, 3))
+    summary = single.report().summary()
+    assert 'of one sample, no standard error;' in summary
+    title = draw_trajectories([single]).axes[0].get_title()
+    assert 'nan' not in summary + title
 
 
 def test_nothing_to_show(tmp_path):
