@@ -22,15 +22,16 @@ def test_modules_of_options_are_imported(config, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize('of_option', [True, False])
 def test_missing_modules_get_a_sentence(config, of_option):
-    options = {'custom_imports.imports': ['channel_scale']}
+    options = {'custom_imports.imports': ['nowhere_to_be_found']}
     if not of_option:
-        config.write_text("custom_imports = dict(imports='channel_scale')")
+        config.write_text(
+            "custom_imports = dict(imports='nowhere_to_be_found')")
         options = {}
     with pytest.raises(ValueError) as error:
         read_config(str(config), options)
     sentence = str(error.value)
     assert "config.py' cannot import {'imports': " in sentence
-    assert "No module named 'channel_scale'; " in sentence
+    assert "No module named 'nowhere_to_be_found'; " in sentence
     assert sentence.endswith("a module's folder has to be in PYTHONPATH")
 
 
