@@ -19,7 +19,7 @@ LAUNCHER_SECONDS = 90
 _STOPPED = 'the training ends after iteration'
 WORKERS = ('--cfg-options', 'train_dataloader.num_workers=2',
            'train_dataloader.persistent_workers=True')
-# torchrun passes a signal on after up to a second: many iterations here.
+# So long that a signal for the launcher comes well before the end.
 LONGER = ('--cfg-options', 'train_cfg.max_epochs=20')
 
 
