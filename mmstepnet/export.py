@@ -1,9 +1,18 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 """Classifiers and backbones as ONNX files, checked in ONNX Runtime."""
+from importlib.util import find_spec
 from typing import Any, Dict, Sequence, Tuple
 
 import torch
 from torch import Tensor, nn
+
+
+def _require(*packages: str) -> None:
+    """Check that packages are installed."""
+    missing = [package for package in packages if find_spec(package) is None]
+    if missing:
+        raise ImportError('ONNX files need packages that are not installed: '
+                          f'pip install {" ".join(missing)}')
 
 
 class ExportedNetwork(nn.Module):
@@ -64,8 +73,10 @@ def export_onnx(model: nn.Module,
             ``torch.jit.trace`` does. Defaults to True.
 
     Raises:
+        ImportError: If onnx or onnxscript is not installed.
         ValueError: If the model is in training mode, or PyTorch is too old.
     """
+    _require('onnx', *(['onnxscript'] if dynamo else []))
     network = ExportedNetwork(model)
     if dynamo and not hasattr(torch.export.Dim, 'DYNAMIC'):
         raise ValueError('torch.export writes ONNX files from PyTorch 2.6 on, '
@@ -123,8 +134,10 @@ def check_onnx(model: nn.Module,
         dict[tuple, float]: Shape to the largest relative difference.
 
     Raises:
+        ImportError: If onnxruntime is not installed.
         ValueError: If the outputs differ or the file refuses a shape.
     """
+    _require('onnxruntime')
     import onnxruntime
     network = ExportedNetwork(model)
     session = onnxruntime.InferenceSession(

@@ -12,6 +12,9 @@ from .loading import load_weights
 def load_model(cfg: Config, checkpoint: Optional[str] = None) -> nn.Module:
     """Build the model of a config and load all of its weights.
 
+    The counters of batches in batch norms, which old files and converted ones
+    don't have, stay what they are in a new model.
+
     Args:
         cfg (Config): Config with ``model`` and perhaps ``default_scope``.
         checkpoint (str, optional): What
@@ -36,11 +39,16 @@ def load_model(cfg: Config, checkpoint: Optional[str] = None) -> nn.Module:
     model.eval()
     if checkpoint is None:
         return model
+    expected = model.state_dict()
     weights = {
+        name: value
+        for name, value in expected.items()
+        if name.endswith('.num_batches_tracked')
+    }
+    weights.update({
         name.removeprefix('module.'): value
         for name, value in load_weights(checkpoint).items()
-    }
-    expected = model.state_dict()
+    })
     for name, value in expected.items():
         got = weights.get(name)
         if got is None or got.shape != value.shape:

@@ -1,4 +1,6 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -79,6 +81,17 @@ def test_an_old_pytorch_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.export, 'Dim', object())
     with pytest.raises(ValueError, match='from PyTorch 2.6 on, got .*--trace'):
         export_onnx(network('SE'), str(tmp_path / 'net.onnx'))
+
+
+@pytest.mark.parametrize('missing, run', [
+    ('onnx', lambda path: export_onnx(network('SE'), path, dynamo=False)),
+    ('onnxscript', lambda path: export_onnx(network('SE'), path)),
+    ('onnxruntime', lambda path: check_onnx(network('SE'), path, SHAPES)),
+])
+def test_a_missing_package_is_named(missing, run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ImportError, match=f'pip install .*{missing}'):
+        run(str(tmp_path / 'net.onnx'))
 
 
 @pytest.mark.parametrize('fold', [False, True])
