@@ -195,10 +195,12 @@ def main():
             network = measure(source, checkpoint, name, args)
         except (ImportError, OSError, ValueError) as error:
             failed[name] = str(error)
-            print(f'{name} is left out: {error}', file=sys.stderr)
             continue
         print(f'{name}: {network.how} {network.report(args.dt).summary()}')
         measured.append(network)
+    if measured:  # else they are the error
+        for name, why in failed.items():
+            print(f'{name} is left out: {why}', file=sys.stderr)
     path = save_analysis(
         measured,
         args.out_dir,

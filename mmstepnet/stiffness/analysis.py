@@ -134,8 +134,9 @@ def save_analysis(networks: Sequence[NetworkStiffness],
         for n in networks if n not in measured
     })
     if not measured:
-        raise ValueError('there is nothing to show: no network was measured; '
-                         f'{failed or "none was given"}')
+        reasons = '; '.join(f'{name}: {why}' for name, why in failed.items())
+        raise ValueError('there is nothing to show, no network was measured: '
+                         f'{reasons or "none was given"}')
     shared = shared_metrics(measured)
     if metric is not None and metric not in shared:
         raise ValueError(f'no metric {metric!r} of all networks, expected one '

@@ -60,10 +60,12 @@ def test_a_list_of_blocks(run, images):
     (['nowhere.py'], 'nowhere.py needs a checkpoint'),
     (['a.py', 'a.pth', '--names', 'b', 'c'], '--names needs 1 names, got 2'),
 ])
-def test_wrong_use(run, images, args, sentence):
+def test_wrong_use(run, images, capsys, args, sentence):
     args = [images if arg == '.' else arg for arg in args]
-    with pytest.raises(SystemExit, match=sentence):
+    with pytest.raises(SystemExit, match=sentence) as exit:
         run(*args)
+    assert '{' not in exit.value.code
+    assert 'is left out' not in capsys.readouterr().err  # said once
 
 
 @pytest.mark.slow
