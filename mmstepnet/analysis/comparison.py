@@ -1,7 +1,8 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 """Stiffness, accuracy, robustness and curvature of networks side by side."""
+import math
 import os.path as osp
-from typing import Any, Dict, NamedTuple, Sequence
+from typing import Any, Dict, NamedTuple, Optional, Sequence
 
 from mmstepnet.evaluation.plots import figure, finish
 from mmstepnet.evaluation.session import load_result
@@ -14,10 +15,22 @@ TOOLS = dict(
 
 
 class Measured(NamedTuple):
-    """A number with its standard error, and over how many samples."""
+    """A number with its standard error, and over how many samples.
+
+    Attributes:
+        value (float): The number; NaN without samples.
+        stderr (float): Its standard error; NaN where there is none.
+        number (int): How many samples.
+    """
     value: float
     stderr: float
     number: int
+
+    def __str__(self) -> str:
+        if not self.number:
+            return '-'
+        spread = '' if math.isnan(self.stderr) else f' +- {self.stderr:.2g}'
+        return f'{self.value:.4g}{spread} (n={self.number})'
 
 
 class Network(NamedTuple):
@@ -97,16 +110,20 @@ def read_network(work_dir: str, attack: str, radius: float) -> Network:
             row for row in rows
             if row['group'] in ('gaussian', 'shot', 'impulse', 'speckle')
         ]),
-        tns=Measured(stiffness['mean'], stiffness['stderr'],
-                     stiffness['num_samples']),
-        eigenvalue=Measured(hessian['max_eigenvalue']['mean'],
-                            hessian['max_eigenvalue']['stderr'],
-                            len(hessian['batches'])))
+        tns=_mean(stiffness, stiffness['num_samples']),
+        eigenvalue=_mean(hessian['max_eigenvalue'], len(hessian['batches'])))
+
+
+def _mean(saved: Dict[str, Optional[float]], number: int) -> Measured:
+    """What a file holds, with None for NaN."""
+    value, stderr = (
+        math.nan if x is None else x for x in (saved['mean'], saved['stderr']))
+    return Measured(value, stderr, number)
 
 
 def _accuracy(rows: Sequence[Dict[str, Any]]) -> Measured:
     if not rows:
-        return Measured(float('nan'), float('nan'), 0)
+        return Measured(math.nan, math.nan, 0)
     return Measured(100 * sum(row['accuracy'] for row in rows) / len(rows),
                     100 * max(row['stderr'] for row in rows),
                     rows[0]['num_images'])
@@ -126,11 +143,8 @@ def comparison_table(networks: Sequence[Network]) -> str:
         '|---' * (len(COLUMNS) + 1) + '|'
     ]
     for network in networks:
-        cells = [
-            f'{m.value:.4g} +- {m.stderr:.2g} (n={m.number})'
-            if m.number else '-' for m in network[1:]
-        ]
-        lines.append(f'| {network.name} | ' + ' | '.join(cells) + ' |')
+        cells = [network.name, *map(str, network[1:])]
+        lines.append('| ' + ' | '.join(cells) + ' |')
     return '\n'.join(lines)
 
 
