@@ -1,4 +1,5 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
+import argparse
 import errno
 import functools
 import os
@@ -7,7 +8,8 @@ import signal
 import sys
 import time
 import traceback
-from typing import Callable, Optional
+from typing import Callable, NoReturn, Optional
+from unittest.mock import patch
 from urllib.error import URLError
 
 from mmengine.runner.base_loop import BaseLoop
@@ -95,6 +97,13 @@ def _sentence(error: BaseException) -> str:
     return f'{type(error).__name__}: {text}{where(error)}'
 
 
+def _refuse_arguments(parser: argparse.ArgumentParser,
+                      message: str) -> NoReturn:
+    """What parsers do with wrong arguments, without lines of usage."""
+    text = ' '.join(message.split())
+    parser.exit(2, f'error: {text} ({parser.prog} --help shows the options)\n')
+
+
 def explain_errors(main: Callable[[], None]) -> Callable[[], None]:
     """Let a tool say in one line why it couldn't start.
 
@@ -102,6 +111,7 @@ def explain_errors(main: Callable[[], None]) -> Callable[[], None]:
     things are built, is nearly always a mistake in what was asked for: it
     becomes one line on stderr and exit status 1, as what comes from outside
     does at any time: a full disk, a process that has died, a broken image.
+    Arguments that don't parse get one line and exit status 2.
     Ctrl-C ends with one line, too, and with exit status 130.
     Other errors keep their traceback once the first iteration is done, and
     everything does where the environment variable ``MMSTEPNET_DEBUG`` is set.
@@ -116,7 +126,9 @@ def explain_errors(main: Callable[[], None]) -> Callable[[], None]:
     @functools.wraps(main)
     def wrapper() -> None:
         try:
-            main()
+            with patch.object(argparse.ArgumentParser, 'error',
+                              _refuse_arguments):
+                main()
         except (KeyboardInterrupt, *_USER_ERRORS) as error:
             if os.environ.get('MMSTEPNET_DEBUG'):
                 raise

@@ -1,4 +1,6 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
+import argparse
+import sys
 from urllib.error import URLError
 
 import pytest
@@ -34,6 +36,22 @@ def test_mistakes_become_one_line(error, sentence):
         tool(error)()
     assert '\n' not in exit.value.code
     assert 'MMSTEPNET_DEBUG=1' in exit.value.code
+
+
+def test_arguments_that_do_not_parse_become_one_line(monkeypatch, capsys):
+    parser = argparse.ArgumentParser('a.py')
+    commands = parser.add_subparsers()
+    commands.add_parser('b').add_argument('--size', type=int)
+    monkeypatch.setattr(sys, 'argv', ['a.py', 'b', '--size=\n1.5'])
+    with pytest.raises(SystemExit) as exit:
+        explain_errors(lambda: parser.parse_args())()
+    assert exit.value.code == 2
+    assert capsys.readouterr().err == (
+        "error: argument --size: invalid int value: '\\n1.5' "
+        '(a.py b --help shows the options)\n')
+    with pytest.raises(SystemExit):
+        parser.parse_args()
+    assert capsys.readouterr().err.startswith('usage: ')  # of other programs
 
 
 def test_the_traceback_can_be_had(monkeypatch):
