@@ -3,8 +3,10 @@
 #   tools/dist_test.sh CONFIG CHECKPOINT GPUS [OPTIONS OF tools/test.py]
 # The environment variables are those of dist_train.sh.
 set -e
+USAGE="usage: $0 CONFIG CHECKPOINT GPUS [OPTIONS OF tools/test.py]"
+case $1 in -h|--help) echo "$USAGE"; exit ;; esac
 if [ $# -lt 3 ]; then
-    echo "usage: $0 CONFIG CHECKPOINT GPUS [OPTIONS OF tools/test.py]" >&2
+    echo "$USAGE" >&2
     exit 2
 fi
 TOOLS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

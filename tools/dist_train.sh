@@ -4,8 +4,10 @@
 # Several machines: set NNODES, NODE_RANK, MASTER_ADDR and PORT, GPUS being
 # those of one machine. PYTHON chooses the interpreter.
 set -e
+USAGE="usage: $0 CONFIG GPUS [OPTIONS OF tools/train.py]"
+case $1 in -h|--help) echo "$USAGE"; exit ;; esac
 if [ $# -lt 2 ]; then
-    echo "usage: $0 CONFIG GPUS [OPTIONS OF tools/train.py]" >&2
+    echo "$USAGE" >&2
     exit 2
 fi
 TOOLS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

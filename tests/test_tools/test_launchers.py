@@ -76,10 +76,14 @@ def test_arguments_arrive_whole(fakes, name, args, expected):
 @pytest.mark.parametrize(
     'name',
     ['dist_train.sh', 'dist_test.sh', 'slurm_train.sh', 'slurm_test.sh'])
-def test_missing_arguments(tmp_path, name):
-    result = run_script(name, 'config.py', cwd=tmp_path)
-    assert result.returncode == 2
-    assert result.stderr.startswith('usage: ')
+def test_usage(tmp_path, name):
+    missing = run_script(name, 'config.py', cwd=tmp_path)
+    assert missing.returncode == 2 and not missing.stdout
+    assert missing.stderr.startswith('usage: ')
+    for option in ('-h', '--help'):
+        asked = run_script(name, option, cwd=tmp_path)
+        assert asked.returncode == 0 and not asked.stderr
+        assert asked.stdout == missing.stderr
 
 
 @pytest.mark.slow
