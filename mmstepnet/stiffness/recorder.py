@@ -79,6 +79,7 @@ class StiffnessRecorder:
                  blocks: Optional[Sequence[str]] = None) -> None:
         found = find_blocks(model, blocks)
         self.how = found[0].how if found else ''
+        self._left_out: List[str] = []
         by_stage: Dict[str, List[ResidualBlock]] = {}
         for block in found:
             by_stage.setdefault(block.stage, []).append(block)
@@ -86,6 +87,7 @@ class StiffnessRecorder:
         self.stages: Dict[str, List[str]] = {}
         self._measured: Dict[str, ResidualBlock] = {}
         for stage, members in by_stage.items():
+            self._left_out.append(members[0].name)
             measured = {block.name[skip:]: block for block in members[1:]}
             self.stages[stage[skip:]] = list(measured)
             self._measured.update(measured)
@@ -97,8 +99,9 @@ class StiffnessRecorder:
         if not self.stages:
             return 'No residual block was found.'
         if not self._measured:
-            return ('Nothing is measured: no stage has a second block '
-                    '(TNS is 0 by definition).')
+            return ('Nothing is measured, TNS is 0 by definition: the first '
+                    'block of each stage is left out, expected a second one '
+                    f'of some stage, got only {", ".join(self._left_out)}.')
         stages = ', '.join(f'{stage} ({len(blocks)})'
                            for stage, blocks in self.stages.items())
         return (f'{len(self._measured)} residual blocks are measured in the '
