@@ -69,8 +69,19 @@ def _broadcasts(size: Tensor, residual: Tensor) -> bool:
         n in (1, m) for n, m in zip(size.shape[::-1], residual.shape[::-1]))
 
 
+def _wrong_prefix(error: BaseException) -> Optional[str]:
+    """A sentence on an ``init_cfg.prefix`` that no weight begins with."""
+    frame = list(traceback.walk_tb(error.__traceback__))[-1][0]
+    if frame.f_code.co_name != '_load_checkpoint_with_prefix':
+        return None
+    seen = frame.f_locals
+    weights = seen['checkpoint'].get('state_dict', seen['checkpoint'])
+    return (f'init_cfg.prefix must begin names in {seen["filename"]!r} such '
+            f'as {next(iter(weights), None)!r}, got {seen["prefix"]!r}')
+
+
 def explain_build(error: BaseException) -> Optional[str]:
-    """A sentence on a wrong name in the config, or a wrong step size.
+    """A sentence on a wrong name or prefix, or a wrong step size.
 
     Args:
         error (BaseException): An error with its traceback.
@@ -94,6 +105,8 @@ def explain_build(error: BaseException) -> Optional[str]:
     registry = _built_from(error).get('registry')
     if isinstance(error, KeyError) and kind and registry:
         return _unknown_type(kind[1], registry)
+    if isinstance(error, AssertionError):
+        return _wrong_prefix(error)
     return _wrong_step_size(error)
 
 
