@@ -8,8 +8,10 @@ from numbers import Integral, Real
 from typing import (Annotated, Any, Dict, Iterable, Tuple, Union, get_args,
                     get_origin)
 
-#: Annotation of an argument that counts something.
+#: Annotations of arguments that count something, and of rates.
 Positive = Annotated[int, 'positive']
+NonNegative = Annotated[int, 'non-negative']
+NonNegativeNumber = Annotated[float, 'non-negative']
 
 _PLAIN: Dict[Any, Tuple[Any, str, str]] = {
     int: (Integral, 'an integer', 'integers'),
@@ -85,8 +87,10 @@ def unknown_argument(cls: type, name: str) -> str:
 
 
 def _fits(value: Any, hint: Any, bounded: bool = True) -> bool:
-    if hint == Positive:
-        return _fits(value, int) and (value > 0 or not bounded)
+    if get_origin(hint) is Annotated:
+        plain, bound = get_args(hint)
+        return _fits(value, plain) and (not bounded or value > 0 or
+                                        bound == 'non-negative' and value == 0)
     if get_origin(hint) is Union:
         return any(_fits(value, option, bounded) for option in get_args(hint))
     if get_origin(hint) is Sequence:
@@ -100,14 +104,19 @@ def _fits(value: Any, hint: Any, bounded: bool = True) -> bool:
 
 
 def _describe(hint: Any, several: bool = False) -> str:
-    if hint == Positive:
-        return 'positive integers' if several else 'a positive integer'
+    if get_origin(hint) is Annotated:
+        plain, bound = get_args(hint)
+        noun = _PLAIN[plain][1].split()[-1]
+        return f'{bound} {noun}s' if several else f'a {bound} {noun}'
     if get_origin(hint) is Union:
         return ' or '.join(
             _describe(option, several) for option in get_args(hint))
     if get_origin(hint) is Sequence:
-        return (f'{"lists" if several else "a list"} of '
-                f'{_describe(get_args(hint)[0], True)}')
+        element, = get_args(hint)
+        text = _describe(element, True)
+        if get_origin(element) is Union:
+            text = f'({text})'
+        return f'{"lists" if several else "a list"} of {text}'
     return _PLAIN[hint][2 if several else 1] if hint in _PLAIN else 'an object'
 
 
@@ -117,12 +126,13 @@ def check_value(name: str, value: Any, hint: Any) -> None:
     Args:
         name (str): What it is called in the message.
         value (Any): The value.
-        hint (Any): A type, ``Positive``, or a ``Union``, an ``Optional`` or a
-            ``Sequence`` of some; anything is right for other hints.
+        hint (Any): A type, one of the annotations above, or a ``Union``, an
+            ``Optional`` or a ``Sequence`` of some; anything is right for
+            other hints.
 
     Raises:
         TypeError: If the value is of another type.
-        ValueError: If it is a count that is not positive.
+        ValueError: If it is a number that is not positive, or is negative.
     """
     if not _fits(value, hint):
         error = ValueError if _fits(value, hint, False) else TypeError

@@ -4,8 +4,9 @@ import os.path as osp
 import sys
 
 from mmstepnet.checkpoints import load_weights, our_names
-from mmstepnet.engine import (ConfigOptions, build_runner, explain_errors,
-                              load_config, set_dataloader_defaults)
+from mmstepnet.engine import (ConfigOptions, build_runner, check_device,
+                              explain_errors, load_config,
+                              set_dataloader_defaults)
 from mmstepnet.stiffness.analysis import NetworkStiffness, save_analysis
 from mmstepnet.stiffness.sources import (ImageFolder, even_places,
                                          library_model, measure_network)
@@ -188,6 +189,7 @@ def short(path):
 @explain_errors
 def main():
     args = parse_args()
+    check_device(args.device)
     measured, failed = [], {}
     for source, checkpoint, name in networks_to_measure(args):
         measure = measure_library if ':' in source else measure_config

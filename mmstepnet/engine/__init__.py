@@ -2,7 +2,8 @@
 """What the tools run on. Runners and logs are MMEngine's."""
 from mmstepnet import registry  # noqa: F401  says so if MMEngine is missing
 from .amp import CPUAmpOptimWrapper
-from .checks import check_checkpoint, check_data, check_out, check_pretrained
+from .checks import (check_checkpoint, check_data, check_device, check_out,
+                     check_pretrained)
 from .config import read_config
 from .cpu import init_cpu_processes
 from .errors import InputError, explain_errors
@@ -16,7 +17,8 @@ from .run import (add_run_arguments, build_runner, load_config,
 __all__ = [
     'CPUAmpOptimWrapper', 'ConfigOptions', 'InputError', 'MatchingKeysHook',
     'ResumableTrainLoop', 'add_run_arguments', 'build_runner',
-    'check_checkpoint', 'check_data', 'check_out', 'check_pretrained',
-    'explain_errors', 'find_checkpoint', 'init_cpu_processes', 'load_config',
-    'make_resumable', 'read_config', 'set_dataloader_defaults'
+    'check_checkpoint', 'check_data', 'check_device', 'check_out',
+    'check_pretrained', 'explain_errors', 'find_checkpoint',
+    'init_cpu_processes', 'load_config', 'make_resumable', 'read_config',
+    'set_dataloader_defaults'
 ]

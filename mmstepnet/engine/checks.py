@@ -3,10 +3,12 @@
 import os.path as osp
 from typing import Any, Iterator, Optional, Sequence, Tuple
 
+import torch
 from mmengine.config import Config
 from mmengine.registry import OPTIMIZERS, DefaultScope
 
-from mmstepnet.arguments import Positive, check_value, nearest, short
+from mmstepnet.arguments import (NonNegative, NonNegativeNumber, Positive,
+                                 check_value, nearest, short)
 from mmstepnet.registry import MODELS
 
 # They fetch their files themselves unless told not to.
@@ -73,6 +75,7 @@ def _data_paths(cfg: Config, split: str) -> Iterator[Tuple[str, str]]:
 
 _TYPES = {
     'custom_hooks': Sequence[dict],
+    'optim_wrapper.optimizer.lr': NonNegativeNumber,
     'randomness.seed': int,
     'train_cfg.max_epochs': Positive,
     'train_cfg.max_iters': Positive,
@@ -80,6 +83,9 @@ _TYPES = {
     'train_dataloader.batch_size': Positive,
     'val_dataloader.batch_size': Positive,
     'test_dataloader.batch_size': Positive,
+    'train_dataloader.num_workers': NonNegative,
+    'val_dataloader.num_workers': NonNegative,
+    'test_dataloader.num_workers': NonNegative,
 }
 
 
@@ -93,8 +99,8 @@ def check_settings(cfg: Config, splits: Sequence[str]) -> None:
     Raises:
         TypeError: If a number or list is of another type.
         ValueError: If the model or what the first split needs is missing or
-            no dict, if images would be divided by zero, or if there is no
-            such optimizer.
+            no dict, if a number is out of range, if images would be divided
+            by zero, or if there is no such optimizer.
     """
     keys = ['model', f'{splits[0]}_dataloader', f'{splits[0]}_cfg']
     if splits[0] == 'train':
@@ -107,7 +113,8 @@ def check_settings(cfg: Config, splits: Sequence[str]) -> None:
         value: Any = cfg
         for name in key.split('.'):
             value = value.get(name) if hasattr(value, 'get') else None
-        check_value(key, value, Optional[hint])
+        if value is not None:
+            check_value(key, value, hint)
     _check_std(cfg.get('data_preprocessor'), 'data_preprocessor')
     _check_std(cfg.model.get('data_preprocessor'), 'model.data_preprocessor')
     if splits[0] == 'train':
@@ -234,6 +241,23 @@ def check_out(path: Optional[str]) -> None:
                                 f'folder {folder!r}')
     if osp.isdir(path):
         raise IsADirectoryError(f'{path!r} cannot be written: it is a folder')
+
+
+def check_device(name: str) -> None:
+    """Check that this machine has a device.
+
+    Args:
+        name (str): The device, as ``torch.device`` takes it.
+
+    Raises:
+        ValueError: If there is none of that name.
+    """
+    try:
+        torch.empty(0, device=name)
+    except (AssertionError, RuntimeError) as error:
+        raise ValueError(
+            f'--device must be cpu or one of the {torch.cuda.device_count()} '
+            f'GPUs of this machine, got {name!r}') from error
 
 
 def check_checkpoint(path: Optional[str], key: str) -> None:

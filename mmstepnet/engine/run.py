@@ -97,7 +97,7 @@ def set_dataloader_defaults(cfg: Config, args: argparse.Namespace,
         if cfg.get('default_scope') == 'mmpretrain':
             loader.setdefault('pin_memory', True)
             loader.setdefault('persistent_workers',
-                              loader.get('num_workers', 0) > 0)
+                              bool(loader.get('num_workers', 0)))
             loader.setdefault('collate_fn', dict(type='default_collate'))
         if args.no_pin_memory:
             loader['pin_memory'] = False

@@ -1,6 +1,7 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 import pytest
 
+from mmstepnet.backbones import ResNet
 from mmstepnet.backbones.placement import place_steps
 
 SE, STEP = dict(type='mmstepnet.SE'), dict(type='mmstepnet.StepNet')
@@ -54,3 +55,7 @@ def test_impossible_places(step, kwargs, message):
 def test_step_blocks_that_is_no_list():
     with pytest.raises(ValueError, match='step_blocks must be a list.*got 3'):
         place_steps('SE', (2, 2), (False, True), 3)
+    with pytest.raises(
+            TypeError,
+            match=r"a list of \(lists of integers or None\) or None, got 'a'"):
+        ResNet(18, step_blocks='a')

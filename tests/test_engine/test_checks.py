@@ -1,8 +1,11 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
+import argparse
+
 import pytest
 from mmengine.config import Config
 
-from mmstepnet.engine import check_checkpoint, check_data, check_pretrained
+from mmstepnet.engine import (check_checkpoint, check_data, check_device,
+                              check_pretrained, set_dataloader_defaults)
 from mmstepnet.engine.checks import check_settings
 
 
@@ -118,6 +121,32 @@ def test_images_are_not_divided_by_zero(config, std, of_model):
     key = 'model.data_preprocessor' if of_model else 'data_preprocessor'
     with pytest.raises(ValueError, match=rf'^{key}\.std must be positive'):
         check_settings(config, ['val'])
+
+
+@pytest.mark.parametrize('key, value, sentence', [
+    ('val_dataloader.num_workers', -1, 'a non-negative integer, got -1'),
+    ('val_dataloader.num_workers', 'two', "a non-negative integer, got 'two'"),
+    ('optim_wrapper.optimizer.lr', -1, 'a non-negative number, got -1'),
+    ('optim_wrapper.optimizer.lr', '1e-3', "non-negative number, got '1e-3'"),
+])
+def test_numbers_out_of_range(config, key, value, sentence):
+    config.merge_from_dict(
+        dict(val_cfg=dict(), model=dict(), default_scope='mmpretrain'))
+    config.merge_from_dict({key: value})
+    args = argparse.Namespace(no_pin_memory=False)
+    set_dataloader_defaults(config, args, ['val'])
+    with pytest.raises((TypeError, ValueError), match=f'^{key} .*{sentence}'):
+        check_settings(config, ['val'])
+    config.merge_from_dict({key: 0})
+    check_settings(config, ['val'])
+
+
+@pytest.mark.parametrize('name', ['cuda:99', 'gpu'])
+def test_devices_that_are_not_there(name):
+    check_device('cpu')
+    with pytest.raises(
+            ValueError, match=rf"^--device must .* \d+ GPUs .*, got '{name}'"):
+        check_device(name)
 
 
 @pytest.mark.parametrize('preprocessor', [

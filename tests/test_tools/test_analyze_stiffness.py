@@ -58,6 +58,11 @@ def test_a_list_of_blocks(run, images):
     (['torchvision:alexnet', 'random', '--images', '.'], 'No residual block'),
     (['nowhere.py', 'a.pth'], "no config file 'nowhere.py'"),
     (['nowhere.py'], 'nowhere.py needs a checkpoint'),
+    (['a.py', 'a.pth', '--device', 'gpu'], "--device must be .*, got 'gpu'"),
+    ([
+        'torchvision:resnet18', 'random', '--images', '.', '--blocks',
+        'layer1.1'
+    ], 'expected a second one of some stage, got only layer1.1'),
     (['a.py', 'a.pth', '--names', 'b', 'c'], '--names needs 1 names, got 2'),
 ])
 def test_wrong_use(run, images, capsys, args, sentence):
