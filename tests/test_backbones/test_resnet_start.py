@@ -106,3 +106,20 @@ def test_pretrained_checkpoint_of_something_else(tmp_path):
             type='Pretrained', checkpoint=str(file), prefix='backbone.'))
     model.init_weights()
     assert torch.equal(model.conv1.weight, plain['conv1.weight'])
+
+
+def test_pretrained_checkpoint_of_a_deeper_network(tmp_path, monkeypatch):
+    plain = tiny().state_dict()
+    plain['layer1.9.conv1.weight'] = plain['conv1.weight']
+    plain['bn1.weight'] = torch.ones(3)
+    del plain['bn1.bias']
+    file = str(tmp_path / 'deeper.pth')
+    torch.save(plain, file)
+    said = []
+    monkeypatch.setattr('mmengine.runner.checkpoint.print_log',
+                        lambda text, *args, **kwargs: said.append(text))
+    model = tiny(init_cfg=dict(type='Pretrained', checkpoint=file))
+    model.init_weights()
+    assert torch.equal(model.conv1.weight, plain['conv1.weight'])
+    for name in ('layer1.9.conv1.weight', 'bn1.weight', 'bn1.bias'):
+        assert name in ''.join(said)
