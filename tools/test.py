@@ -5,8 +5,8 @@ from copy import deepcopy
 import torch
 
 from mmstepnet.engine import (add_run_arguments, build_runner,
-                              check_checkpoint, explain_errors, load_config,
-                              set_dataloader_defaults)
+                              check_checkpoint, end_process, explain_errors,
+                              load_config, set_dataloader_defaults)
 
 
 def parse_args():
@@ -148,3 +148,4 @@ def main():
 
 if __name__ == '__main__':
     main()
+    end_process()

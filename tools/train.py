@@ -4,7 +4,7 @@ import argparse
 import torch
 
 from mmstepnet.engine import (add_run_arguments, build_runner,
-                              check_checkpoint, explain_errors,
+                              check_checkpoint, end_process, explain_errors,
                               find_checkpoint, load_config, make_resumable,
                               set_dataloader_defaults)
 
@@ -77,3 +77,4 @@ def main():
 
 if __name__ == '__main__':
     main()
+    end_process()

@@ -5,7 +5,7 @@ from .amp import CPUAmpOptimWrapper
 from .checks import (check_checkpoint, check_data, check_device, check_out,
                      check_pretrained)
 from .config import read_config
-from .cpu import init_cpu_processes
+from .cpu import end_process, init_cpu_processes
 from .errors import InputError, explain_errors
 from .loop import ResumableTrainLoop
 from .matching_keys import MatchingKeysHook
@@ -18,7 +18,7 @@ __all__ = [
     'CPUAmpOptimWrapper', 'ConfigOptions', 'InputError', 'MatchingKeysHook',
     'ResumableTrainLoop', 'add_run_arguments', 'build_runner',
     'check_checkpoint', 'check_data', 'check_device', 'check_out',
-    'check_pretrained', 'explain_errors', 'find_checkpoint',
+    'check_pretrained', 'end_process', 'explain_errors', 'find_checkpoint',
     'init_cpu_processes', 'load_config', 'make_resumable', 'read_config',
     'set_dataloader_defaults'
 ]

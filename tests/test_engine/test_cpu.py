@@ -1,4 +1,6 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
+import subprocess
+import sys
 from datetime import timedelta
 
 import pytest
@@ -57,3 +59,30 @@ def test_gpus_are_left_to_mmengine(groups, monkeypatch):
 def test_other_launchers_need_a_gpu(groups, launcher):
     with pytest.raises(ValueError, match=f'dist_train.sh, got .* {launcher}'):
         init_cpu_processes(Config(dict(launcher=launcher)))
+
+
+END = """
+import atexit, sys, threading, time
+import torch.distributed as dist
+from mmstepnet.engine import end_process
+end_process()
+print('goes on without a group')
+dist.init_process_group('gloo', init_method='file://' + sys.argv[1],
+                        rank=0, world_size=1)
+threading.Thread(
+    target=lambda: time.sleep(.2) or print('threads end')).start()
+atexit.register(print, 'exit handlers run')
+end_process()
+print('not reached')
+"""
+
+
+def test_a_process_ends_without_the_interpreter(tmp_path):
+    done = subprocess.run([sys.executable, '-c', END,
+                           str(tmp_path / 'store')],
+                          text=True,
+                          capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        'goes on without a group', 'threads end', 'exit handlers run'
+    ]
