@@ -2,11 +2,12 @@
 """What the tools run on. Runners and logs are MMEngine's."""
 from mmstepnet import registry  # noqa: F401  says so if MMEngine is missing
 from .amp import CPUAmpOptimWrapper
-from .checks import (check_checkpoint, check_data, check_device, check_out,
+from .checks import (check_checkpoint, check_data, check_device,
                      check_pretrained)
 from .config import read_config
 from .cpu import end_process, init_cpu_processes
 from .errors import InputError, explain_errors
+from .files import check_out
 from .loop import ResumableTrainLoop
 from .matching_keys import MatchingKeysHook
 from .options import ConfigOptions

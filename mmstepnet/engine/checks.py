@@ -223,26 +223,6 @@ def check_data(cfg: Config, splits: Sequence[str]) -> None:
                     f'{path!r}, looked up from {osp.abspath(".")!r}')
 
 
-def check_out(path: Optional[str]) -> None:
-    """Check that a file can be made, before the work and not behind it.
-
-    Args:
-        path (str, optional): The file.
-
-    Raises:
-        FileNotFoundError: If its folder doesn't exist.
-        IsADirectoryError: If it is a folder itself.
-    """
-    if path is None:
-        return
-    folder = osp.dirname(osp.abspath(path))
-    if not osp.isdir(folder):
-        raise FileNotFoundError(f'{path!r} cannot be written: there is no '
-                                f'folder {folder!r}')
-    if osp.isdir(path):
-        raise IsADirectoryError(f'{path!r} cannot be written: it is a folder')
-
-
 def check_device(name: str) -> None:
     """Check that this machine has a device.
 

@@ -4,7 +4,7 @@ import os
 import os.path as osp
 import tempfile
 from pathlib import Path
-from typing import Union
+from typing import Optional, Union
 
 from mmengine.fileio import LocalBackend, register_backend
 
@@ -104,3 +104,23 @@ def check_writable(folder: str) -> None:
         raise OSError(
             error.errno, f'the work dir {folder!r} takes no files: '
             f'{error.strerror}') from None
+
+
+def check_out(path: Optional[str]) -> None:
+    """Check that a file can be made, before the work and not behind it.
+
+    Args:
+        path (str, optional): The file.
+
+    Raises:
+        FileNotFoundError: If its folder doesn't exist.
+        IsADirectoryError: If it is a folder itself.
+    """
+    if path is None:
+        return
+    folder = osp.dirname(osp.abspath(path))
+    if not osp.isdir(folder):
+        raise FileNotFoundError(f'{path!r} cannot be written: there is no '
+                                f'folder {folder!r}')
+    if osp.isdir(path):
+        raise IsADirectoryError(f'{path!r} cannot be written: it is a folder')
