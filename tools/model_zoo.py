@@ -15,7 +15,8 @@ from mmengine.registry import DefaultScope
 
 from mmstepnet.analysis.complexity import (checkpoint_size,
                                            count_multiply_adds,
-                                           count_parameters, measure_latency)
+                                           count_parameters,
+                                           measure_latencies)
 from mmstepnet.engine import check_out, explain_errors, read_config
 from mmstepnet.registry import MODELS
 
@@ -50,7 +51,8 @@ def parse_args():
         '--repeats',
         type=int,
         default=10,
-        help='passes whose median is the latency; 0 measures none')
+        help='passes whose median is the latency, of all networks in turn; '
+        '0 measures none')
     parser.add_argument(
         '--format', choices=['markdown', 'csv', 'json'], default='markdown')
     parser.add_argument('--out', help='file to write to, else the terminal')
@@ -96,8 +98,8 @@ def networks(args):
             yield f'{backbone} {step}', cfg, None
 
 
-def measure(cfg, scope, shape, repeats):
-    """Numbers of one row; time and operations are those of the backbone."""
+def measure(cfg, scope, shape):
+    """Numbers of one row, operations and bytes of the backbone, and it."""
 
     def build(cfg, device):
         with DefaultScope.overwrite_default_scope(scope), \
@@ -111,9 +113,7 @@ def measure(cfg, scope, shape, repeats):
         parameters=count_parameters(model),
         backbone_parameters=count_parameters(backbone),
         multiply_adds=count_multiply_adds(build(backbone_cfg, 'meta'), shape),
-        checkpoint_bytes=checkpoint_size(backbone),
-        latency_seconds=measure_latency(backbone, shape, repeats)
-        if repeats else None)
+        checkpoint_bytes=checkpoint_size(backbone)), backbone
 
 
 def as_markdown(rows, shape):
@@ -146,10 +146,15 @@ def main():
     check_out(args.out)
     shape = (3, *args.shape)
     with redirect_stdout(sys.stderr):  # where logs do not mix with the table
-        rows = [
-            dict(network=name, **measure(cfg, scope, shape, args.repeats))
-            for name, cfg, scope in networks(args)
-        ]
+        rows, backbones = [], []
+        for name, cfg, scope in networks(args):
+            row, backbone = measure(cfg, scope, shape)
+            rows.append(dict(network=name, **row))
+            backbones.append(backbone)
+        latencies = measure_latencies(backbones, shape, args.repeats) \
+            if args.repeats else [None] * len(rows)
+        for row, latency in zip(rows, latencies):
+            row['latency_seconds'] = latency
     if args.format == 'markdown':
         text = as_markdown(rows, shape)
     elif args.format == 'csv':

@@ -3,7 +3,7 @@
 import io
 import statistics
 import time
-from typing import Sequence
+from typing import List, Sequence
 
 import torch
 from torch import nn
@@ -60,36 +60,41 @@ def checkpoint_size(model: nn.Module) -> int:
 
 
 @torch.inference_mode()
-def measure_latency(model: nn.Module,
-                    shape: Sequence[int],
-                    repeats: int = 10) -> float:
-    """Median time of a forward pass with one image on the CPU.
+def measure_latencies(models: Sequence[nn.Module],
+                      shape: Sequence[int],
+                      repeats: int = 10) -> List[float]:
+    """Median time of each model for one image on the CPU.
+
+    The models take turns, so that what slows the machine down for a while
+    slows them all. A pass that isn't timed goes before each that is.
 
     Args:
-        model (nn.Module): Network of images.
+        models (Sequence[nn.Module]): Networks of images.
         shape (Sequence[int]): Channels, height and width of the image.
-        repeats (int): Passes that are timed, after two that are not.
-            Defaults to 10.
+        repeats (int): Timed passes of each. Defaults to 10.
 
     Returns:
-        float: Seconds.
+        List[float]: Seconds, one for each model.
 
     Raises:
         ValueError: If ``repeats`` is not positive.
 
     Example:
-        >>> measure_latency(nn.Conv2d(3, 8, 3), (3, 8, 8), repeats=3) > 0
-        True
+        >>> models = [nn.Conv2d(3, width, 3) for width in (8, 16)]
+        >>> [t > 0 for t in measure_latencies(models, (3, 8, 8), repeats=3)]
+        [True, True]
     """
     if repeats < 1:
         raise ValueError(f'repeats must be positive, got {repeats!r}')
-    training = model.training
-    model.eval()
+    training = [model.training for model in models]
     image = torch.rand(1, *shape)
-    times = []
-    for _ in range(2 + repeats):
-        start = time.perf_counter()
-        model(image)
-        times.append(time.perf_counter() - start)
-    model.train(training)
-    return statistics.median(times[2:])
+    times: List[List[float]] = [[] for _ in models]
+    for _ in range(repeats):
+        for model, own in zip(models, times):
+            model.eval()(image)
+            start = time.perf_counter()
+            model(image)
+            own.append(time.perf_counter() - start)
+    for model, mode in zip(models, training):
+        model.train(mode)
+    return [statistics.median(own) for own in times]

@@ -1,6 +1,6 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 """Maps of a channel descriptor (N, C) to the logits of a gate (N, C)."""
-from typing import Optional
+from typing import Optional, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +15,34 @@ def global_average(x: Tensor) -> Tensor:
         # the gradient of a sum is a view, that of a mean a map of its own
         return x.sum((2, 3), dtype=dtype) / (x.size(2) * x.size(3))
     return x.mean((2, 3), dtype=dtype)
+
+
+def moments(x: Tensor,
+            dim: Tuple[int, ...]) -> Tuple[Tensor, Tensor, Tensor]:
+    """Mean, deviations from it and their sample variance.
+
+    A single position, which has no sample variance, gets 0. On a CPU this
+    takes a fraction of the time of ``torch.var_mean``.
+
+    Args:
+        x (Tensor): Values, in float32 or better.
+        dim (tuple[int]): Dimensions to take them over, which are kept with
+            size 1.
+
+    Returns:
+        tuple[Tensor]: Mean, deviations of the shape of ``x``, and variance.
+
+    Example:
+        >>> mean, deviations, variance = moments(torch.eye(2), (1, ))
+        >>> mean.flatten().tolist(), variance.flatten().tolist()
+        ([0.5, 0.5], [0.5, 0.5])
+    """
+    mean = x.sum(dim, keepdim=True)
+    count = x.numel() // mean.numel()
+    mean = mean / count
+    deviations = x - mean
+    variance = deviations.square().sum(dim, keepdim=True) / max(count - 1, 1)
+    return mean, deviations, variance
 
 
 def as_gate(logits: Tensor) -> Tensor:

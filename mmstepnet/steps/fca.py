@@ -4,7 +4,6 @@ from itertools import product
 from typing import Optional, Sequence, Tuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from mmstepnet.registry import MODELS
@@ -37,14 +36,42 @@ def cosine_basis(frequencies: Sequence[int], size: int) -> Tensor:
     return (k * points * (math.pi / size)).cos() * scale
 
 
+def resample(basis: Tensor, length: int) -> Tensor:
+    """A basis on a grid to that on the points that adaptive pooling averages.
+
+    The sum of ``basis`` times a signal that is pooled to its grid is the sum
+    of ``resample(basis, length)`` times the signal itself.
+
+    Args:
+        basis (Tensor): Functions on a grid of P cells, (K, P).
+        length (int): Number of points L.
+
+    Returns:
+        Tensor: Functions on the points, (K, L).
+
+    Example:
+        >>> resample(torch.tensor([[1., 2.]]), 4)
+        tensor([[0.5000, 0.5000, 1.0000, 1.0000]])
+    """
+    size = basis.size(1)
+    cells = torch.arange(size, device=basis.device)[:, None]
+    points = torch.arange(length, device=basis.device)
+    start = cells * length // size
+    end = ((cells + 1) * length + size - 1) // size
+    inside = (start <= points) & (points < end)
+    mean = inside.to(basis.dtype) / (end - start)
+    # not a product of matrices, which autocast would round
+    return (basis[..., None] * mean).sum(1)
+
+
 @MODELS.register_module()
 class FCA(Step):
     """Frequency channel attention as a step.
 
     The channels fall into as many groups as there are frequencies, and each
     group is described by its own component of the two-dimensional discrete
-    cosine transform in place of the mean; the map of SE follows. Maps of
-    another size are pooled to ``size`` x ``size`` first.
+    cosine transform in place of the mean; the map of SE follows. In a map of
+    another size it is the component of the map pooled to ``size`` x ``size``.
 
     The frequencies are those of a 7x7 grid, scaled to the reference size. The
     authors' reference sizes are 56, 28, 14 and 7 in the stages of ResNet for
@@ -99,22 +126,29 @@ class FCA(Step):
                              f'in_channels={in_channels}, got {len(pairs)} '
                              'frequencies')
         self.size = size
-        heights, widths = (
-            cosine_basis([k * (size // 7) for k in axis], size)
-            for axis in zip(*pairs))
-        basis = heights[:, :, None] * widths[:, None, :]
-        self.register_buffer('basis', basis.float(), persistent=False)
+        for name, axis in zip(('heights', 'widths'), zip(*pairs)):
+            basis = cosine_basis([k * (size // 7) for k in axis], size)
+            self.register_buffer(name, basis.float(), persistent=False)
         self.excite = BottleneckMLP(in_channels, ratio, bias)
 
     def input_weights(self) -> Sequence[Tensor]:
         """The weight of the last linear layer."""
         return [self.excite.fc2.weight]
 
+    def component(self, height: int, width: int, dtype: torch.dtype) -> Tensor:
+        """What a map is multiplied by and summed up, (K, H, W)."""
+        rows, columns = self.heights.to(dtype), self.widths.to(dtype)
+        captured = torch.compiler.is_compiling() or torch.jit.is_tracing()
+        if captured or (height, width) != (self.size, self.size):
+            rows = resample(rows, height)
+            columns = resample(columns, width)
+        return rows[:, :, None] * columns[:, None, :]
+
     def step_size(self, residual: Tensor,
                   identity: Optional[Tensor]) -> Tensor:
         """Step size of every channel, (N, C, 1, 1)."""
-        x = residual.to(torch.promote_types(residual.dtype, torch.float32))
-        x = F.adaptive_avg_pool2d(x, self.size)
-        x = x.unflatten(1, (len(self.basis), -1))
-        component = (x * self.basis[:, None].to(x.dtype)).sum((3, 4))
-        return as_gate(self.excite(component.flatten(1)))
+        dtype = torch.promote_types(residual.dtype, torch.float32)
+        component = self.component(residual.size(2), residual.size(3), dtype)
+        x = residual.to(dtype).unflatten(1, (len(component), -1))
+        descriptor = (x * component[:, None]).sum((3, 4))
+        return as_gate(self.excite(descriptor.flatten(1)))

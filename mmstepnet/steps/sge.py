@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from mmstepnet.registry import MODELS
 from .base import Step
+from .excitation import moments
 
 
 @MODELS.register_module()
@@ -71,10 +72,7 @@ class SGE(Step):
         with torch.autocast(device, enabled=False):
             similarity = x.mean(-1)[:, None] @ x
         similarity = similarity.view(n, self.groups, h * w)
-        centred = similarity - similarity.mean(-1, keepdim=True)
-        # a single position has no sample deviation: its own is 0
-        variance = similarity.var(
-            -1, keepdim=True, correction=min(h * w - 1, 1))
+        _, centred, variance = moments(similarity, (-1, ))
         # the root has no second derivative at 0
         is_flat = variance == 0
         deviation = variance.masked_fill(is_flat,

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from mmstepnet.registry import MODELS
 from .base import Step
-from .excitation import PooledBatchNorm, as_gate, global_average
+from .excitation import PooledBatchNorm, as_gate, moments
 
 
 @MODELS.register_module()
@@ -61,8 +61,7 @@ class SRM(Step):
                   identity: Optional[Tensor]) -> Tensor:
         """Step size, (N, C, 1, 1), in the dtype of the parameters."""
         x = residual.to(torch.promote_types(residual.dtype, torch.float32))
-        # a single position has no sample deviation: its own is 0
-        variance = x.var((2, 3), correction=min(x[0, 0].numel() - 1, 1))
-        style = torch.stack((global_average(x), (variance + self.eps).sqrt()),
-                            dim=-1)
+        mean, _, variance = moments(x, (2, 3))
+        style = torch.stack((mean, (variance + self.eps).sqrt()),
+                            dim=-1)[:, :, 0, 0]
         return as_gate(self.norm((style * self.weight).sum(-1)))

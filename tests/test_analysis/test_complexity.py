@@ -4,7 +4,8 @@ import torch
 
 from mmstepnet.analysis.complexity import (checkpoint_size,
                                            count_multiply_adds,
-                                           count_parameters, measure_latency)
+                                           count_parameters,
+                                           measure_latencies)
 from mmstepnet.backbones import CIFARResNet, ResNet, VisionTransformer
 
 
@@ -34,7 +35,8 @@ def test_attention_counts():
 def test_measuring_leaves_the_model_as_it_is(training):
     model = CIFARResNet(11, step='StepNet').train(training)
     before = {k: v.clone() for k, v in model.state_dict().items()}
-    assert measure_latency(model, (3, 8, 8), 1) > 0
+    latency, = measure_latencies([model], (3, 8, 8), 1)
+    assert latency > 0
     count_multiply_adds(model, (3, 8, 8))
     assert model.training is training
     assert all(
@@ -49,4 +51,4 @@ def test_checkpoint_holds_parameters_and_buffers():
 
 def test_no_repeats():
     with pytest.raises(ValueError, match='repeats must be positive, got 0'):
-        measure_latency(torch.nn.Identity(), (3, 8, 8), 0)
+        measure_latencies([torch.nn.Identity()], (3, 8, 8), 0)
