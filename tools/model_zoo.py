@@ -15,8 +15,7 @@ from mmengine.registry import DefaultScope
 
 from mmstepnet.analysis.complexity import (checkpoint_size,
                                            count_multiply_adds,
-                                           count_parameters,
-                                           measure_latencies)
+                                           count_parameters, measure_latencies)
 from mmstepnet.engine import check_out, explain_errors, read_config
 from mmstepnet.registry import MODELS
 

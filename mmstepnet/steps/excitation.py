@@ -17,8 +17,7 @@ def global_average(x: Tensor) -> Tensor:
     return x.mean((2, 3), dtype=dtype)
 
 
-def moments(x: Tensor,
-            dim: Tuple[int, ...]) -> Tuple[Tensor, Tensor, Tensor]:
+def moments(x: Tensor, dim: Tuple[int, ...]) -> Tuple[Tensor, Tensor, Tensor]:
     """Mean, deviations from it and their sample variance.
 
     A single position, which has no sample variance, gets 0. On a CPU this

@@ -62,6 +62,6 @@ class SRM(Step):
         """Step size, (N, C, 1, 1), in the dtype of the parameters."""
         x = residual.to(torch.promote_types(residual.dtype, torch.float32))
         mean, _, variance = moments(x, (2, 3))
-        style = torch.stack((mean, (variance + self.eps).sqrt()),
-                            dim=-1)[:, :, 0, 0]
-        return as_gate(self.norm((style * self.weight).sum(-1)))
+        style = torch.cat((mean, (variance + self.eps).sqrt()), dim=2)
+        style = style.squeeze(-1) * self.weight
+        return as_gate(self.norm(style.sum(-1)))

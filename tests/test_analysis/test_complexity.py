@@ -4,8 +4,7 @@ import torch
 
 from mmstepnet.analysis.complexity import (checkpoint_size,
                                            count_multiply_adds,
-                                           count_parameters,
-                                           measure_latencies)
+                                           count_parameters, measure_latencies)
 from mmstepnet.backbones import CIFARResNet, ResNet, VisionTransformer
 
 

@@ -12,8 +12,8 @@ def test_component_is_that_of_the_pooled_map(size, shape):
     step = build_step(dict(type='FCA', size=size), 32).double()
     torch.manual_seed(0)
     x = torch.randn(2, 16, 2, *shape, dtype=torch.float64)
-    pooled = F.adaptive_avg_pool2d(x.flatten(0, 1), size).view(
-        2, 16, 2, size, size)
+    pooled = F.adaptive_avg_pool2d(x.flatten(0, 1),
+                                   size).view(2, 16, 2, size, size)
     torch.testing.assert_close(
         torch.einsum('nkchw,khw->nkc', x,
                      step.component(*shape, torch.float64)),
