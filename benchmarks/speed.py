@@ -6,11 +6,13 @@ and one of another, and prints the median of their ratios: what slows the
 machine down for a while slows both. Each timed run follows one of the same
 network that is not timed, so that all find their weights in the cache alike.
 The row of the plain network compares it with itself. ``--profile`` prints
-instead which operators the difference is spent in, ``--mode memory`` the peak
-memory of a training step. With ``--clock cpu`` the seconds are those of this
+instead which operators the difference is spent in (of a compiled network,
+which kernels that the compiler made), ``--mode memory`` the peak memory of a
+training step. With ``--clock cpu`` the seconds are those of this
 process, which other processes disturb less.
 """
 import argparse
+import re
 import statistics
 import time
 from collections import Counter
@@ -85,10 +87,13 @@ class Subject:
         self.run()
         with profile(activities=[ProfilerActivity.CPU]) as p:
             self.run()
-        return Counter({
-            event.key: event.self_cpu_time_total / 1e3
-            for event in p.key_averages()
-        })
+        times = Counter()
+        for event in p.key_averages():
+            # kernels are numbered in every compiled graph
+            name = re.sub(r'^graph_\d+_(.*)_\d+$', r'\1', event.key)
+            name = re.sub(r'(Call CompiledFxGraph) \w+', r'\1', name)
+            times[name] += event.self_cpu_time_total / 1e3
+        return times
 
     def peak_bytes(self):
         """Most that a step holds, parameters and their momentum included."""
@@ -159,7 +164,7 @@ def compare_operators(subjects, args):
         }
         print(f'{name}: {sum(differences.values()):+.1f} ms, of these')
         for key in sorted(differences, key=lambda k: -abs(differences[k]))[:8]:
-            print(f'    {key:40} {differences[key]:+8.2f}')
+            print(f'    {differences[key]:+8.2f} {key}')
 
 
 def compare_memory(subjects):
@@ -181,6 +186,9 @@ def main():
           f'{", bfloat16" if args.amp else ""}, {args.device}, '
           f'{args.threads} threads, {args.rounds} rounds, {args.clock} time, '
           f'torch {torch.__version__}')
+    if args.profile and args.compile:
+        from torch._inductor import config
+        config.cpp.enable_kernel_profile = True
     subjects = {name: Subject(name, args) for name in args.networks}
     if args.mode == 'memory':
         compare_memory(subjects)
