@@ -51,7 +51,9 @@ def build(hook, source):
 def wheel(checkout):
     """The wheel that is built from the source distribution."""
     with tarfile.open(build('build_sdist', checkout)) as archive:
-        archive.extractall(checkout.parent, filter='data')
+        # Python 3.11.3 and older know no filters
+        archive.extraction_filter = getattr(tarfile, 'data_filter', None)
+        archive.extractall(checkout.parent)
     return build('build_wheel', next(checkout.parent.glob('mmstepnet-*')))
 
 
