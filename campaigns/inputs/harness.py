@@ -18,7 +18,7 @@ from unittest import mock
 
 import torch
 from mmengine.config import Config
-from mmengine.logging import MMLogger
+from mmengine.logging import MessageHub, MMLogger
 from mmengine.registry import DefaultScope
 from mmengine.visualization import Visualizer
 
@@ -103,6 +103,8 @@ def fresh(root: Path, argv: List[str]):
         with mock.patch.object(sys, 'argv', argv), \
                 mock.patch.dict(os.environ, LOCAL_RANK='0'), \
                 mock.patch.object(Visualizer, '_instance_dict',
+                                  OrderedDict()), \
+                mock.patch.object(MessageHub, '_instance_dict',
                                   OrderedDict()):
             os.environ.pop('MMSTEPNET_DEBUG', None)
             yield
