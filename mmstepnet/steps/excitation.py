@@ -7,11 +7,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 
+def is_captured() -> bool:
+    """Whether a graph is made that has to hold for other inputs too."""
+    return torch.compiler.is_compiling() or torch.jit.is_tracing()
+
+
 def global_average(x: Tensor) -> Tensor:
     """Mean over space, (N, C, H, W) -> (N, C), in float32 or better."""
     dtype = x.dtype if x.dtype == torch.float64 else torch.float32
-    captured = torch.compiler.is_compiling() or torch.jit.is_tracing()
-    if x.requires_grad and not captured:
+    if x.requires_grad and not is_captured():
         # the gradient of a sum is a view, that of a mean a map of its own
         return x.sum((2, 3), dtype=dtype) / (x.size(2) * x.size(3))
     return x.mean((2, 3), dtype=dtype)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mmstepnet.registry import MODELS
 from .base import Step
-from .excitation import BottleneckMLP, as_gate
+from .excitation import BottleneckMLP, as_gate, is_captured
 
 #: Frequencies along the height and the width of a 7x7 grid, best first.
 TOP16 = ((0, 0), (0, 1), (6, 0), (0, 5), (0, 2), (1, 0), (1, 2), (4, 0),
@@ -138,8 +138,7 @@ class FCA(Step):
     def component(self, height: int, width: int, dtype: torch.dtype) -> Tensor:
         """What a map is multiplied by and summed up, (K, H, W)."""
         rows, columns = self.heights.to(dtype), self.widths.to(dtype)
-        captured = torch.compiler.is_compiling() or torch.jit.is_tracing()
-        if captured or (height, width) != (self.size, self.size):
+        if is_captured() or (height, width) != (self.size, self.size):
             rows = resample(rows, height)
             columns = resample(columns, width)
         return rows[:, :, None] * columns[:, None, :]
