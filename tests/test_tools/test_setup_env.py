@@ -53,6 +53,21 @@ def repo(tmp_path):
     return root
 
 
+def environment(repo, **env):
+    """Variables that have the scripts use the fakes."""
+    inherited = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in ('VENV', 'PYTHON', 'STACK', 'TORCH_INDEX_URL')
+    }
+    return {
+        **inherited, 'PATH':
+        f'{repo.parent / "bin"}{os.pathsep}{os.environ["PATH"]}',
+        'CALLS': str(repo.parent / 'calls'),
+        **env
+    }
+
+
 @pytest.fixture
 def run(repo):
     """Run a script of the checkout; ``calls`` is what the fakes were asked."""
@@ -60,22 +75,11 @@ def run(repo):
 
     def run_script(name, *args, **env):
         calls.write_text('')
-        inherited = {
-            key: value
-            for key, value in os.environ.items()
-            if key not in ('VENV', 'PYTHON', 'STACK', 'TORCH_INDEX_URL')
-        }
-        result = subprocess.run(
-            ['bash', repo / 'tools' / name, *args],
-            env={
-                **inherited, 'PATH':
-                f'{repo.parent / "bin"}{os.pathsep}{os.environ["PATH"]}',
-                'CALLS': str(calls),
-                **env
-            },
-            cwd=repo.parent,
-            text=True,
-            capture_output=True)
+        result = subprocess.run(['bash', repo / 'tools' / name, *args],
+                                env=environment(repo, **env),
+                                cwd=repo.parent,
+                                text=True,
+                                capture_output=True)
         result.calls = calls.read_text()
         return result
 
@@ -324,16 +328,11 @@ def test_interruption_is_said_and_leaves_its_mark(repo, tmp_path):
         FAKE_PYTHON.replace('echo "pip $*" >> "$CALLS"',
                             'touch "$CALLS"; sleep 1'))
     calls = tmp_path / 'calls'
-    with subprocess.Popen(
-        ['bash', repo / 'tools' / 'quickstart.sh'],
-            env={
-                **os.environ, 'CALLS': str(calls),
-                'VENV': str(repo / '.venv'),
-                'PATH': f'{tmp_path}/bin:{os.environ["PATH"]}'
-            },
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True) as process:
+    with subprocess.Popen(['bash', repo / 'tools' / 'quickstart.sh'],
+                          env=environment(repo),
+                          stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE,
+                          text=True) as process:
         deadline = time.time() + 30
         while not calls.exists() and time.time() < deadline:
             time.sleep(0.05)
