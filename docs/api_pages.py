@@ -46,12 +46,20 @@ def page(package: ModuleType) -> str:
     title = package.__name__
     lines = [title, '=' * len(title), '']
     exported = public_names(package)
+    if hasattr(package, '__path__'):
+        # The comment of a constant is where it is defined.
+        exported = [
+            name for name in exported
+            if inspect.isclass(getattr(package, name))
+            or inspect.isroutine(getattr(package, name))
+        ]
     lines += directive(package, exported)
     for module in submodules(package):
         # What the package exports has been said.
         names = [
             name for name in public_names(module)
-            if getattr(package, name, None) is not getattr(module, name)
+            if name not in exported
+            or getattr(package, name) is not getattr(module, name)
         ]
         if names:
             title = module.__name__

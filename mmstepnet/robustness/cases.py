@@ -11,11 +11,12 @@ from .attacks import Loss, fgsm, ifgsm, pgd
 from .noises import NOISES, add_noise
 from .seeds import image_generators
 
-#: Radii and step size of the attacks, in units of 1/255.
+#: Radii of the attacks, in units of 1/255 as their step size is.
 RADII = (1., 2., 4.)
 ALPHA = 2.
 STEPS = 20
 
+#: The attacks, each a group of cases.
 ATTACKS = ('fgsm', 'ifgsm', 'pgd')
 
 #: Loss, images and one generator for each image to perturbed images.

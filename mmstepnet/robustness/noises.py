@@ -57,6 +57,7 @@ def impulse_noise(images: Tensor,
     return torch.where(uniform >= 1 - share / 2, 1., noisy)
 
 
+#: The functions that add noise to images, by the names that cases have.
 NOISES: Dict[str, Callable[..., Tensor]] = dict(
     gaussian=gaussian_noise,
     shot=shot_noise,

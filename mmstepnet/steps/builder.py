@@ -6,6 +6,7 @@ from mmstepnet.registry import MODELS
 from .base import Step
 from .unit import Unit
 
+#: A step in a config: its type or the name of it, a dict with it, or None.
 StepConfig = Union[str, dict, type, None]
 
 
