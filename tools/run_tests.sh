@@ -32,7 +32,7 @@ run_lint() {
 }
 
 SECONDS=0
-setup_env tests
+setup_env tests,docs
 cd "$REPO" || exit 1
 failed=
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}

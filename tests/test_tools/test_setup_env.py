@@ -117,7 +117,7 @@ def test_changed_requirements_are_installed(repo, run):
 def test_tests_need_more_than_the_quickstart(repo, run):
     run('quickstart.sh')
     result = run('run_tests.sh')
-    assert f'-e {repo}[tests]' in result.calls
+    assert f'-e {repo}[tests,docs]' in result.calls
     assert 'pip install' not in run('run_tests.sh').calls
 
 
