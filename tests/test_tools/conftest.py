@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from fake_checkout import repo, run_there  # noqa: F401
 from mmengine.visualization import Visualizer
 
 from campaigns.faults.data import write_scenes
