@@ -12,6 +12,7 @@ from mmengine.fileio import join_path
 from mmengine.logging import print_log
 from mmengine.runner import Runner, find_latest_checkpoint
 from mmengine.runner.checkpoint import CheckpointLoader
+from torch.optim import Optimizer
 
 from .files import write_whole
 
@@ -49,6 +50,35 @@ def save_latest(runner: Runner, out_dir: str, filename: str, meta: dict,
             os.remove(stopped)
     barrier()
     return path
+
+
+def check_optimizer(optimizer: Optimizer, state: dict) -> None:
+    """Refuse the state of another kind of optimizer.
+
+    Releases of PyTorch add settings or drop them, and schedulers add their
+    own, so that a state fits unless it both has others and lacks some.
+
+    Args:
+        optimizer (Optimizer): The optimizer to go on with.
+        state (dict): ``state_dict()`` of one.
+
+    Raises:
+        ValueError: If the state is of another kind.
+
+    Example:
+        >>> from torch import nn, optim
+        >>> weights = nn.Linear(2, 2).parameters()
+        >>> sgd = optim.SGD(weights, lr=1.)
+        >>> check_optimizer(sgd, sgd.state_dict())
+    """
+    saved = set().union(*state['param_groups'])
+    others = saved.difference(*optimizer.param_groups)
+    if others and not saved.issuperset(optimizer.defaults):
+        raise ValueError(
+            f'the checkpoint holds the state of an optimizer with '
+            f'{", ".join(sorted(others))}, which {type(optimizer).__name__} '
+            'does not have: go on with the optimizer of that training, or '
+            'begin a new one with these weights by load_from')
 
 
 def is_whole(path: str) -> bool:

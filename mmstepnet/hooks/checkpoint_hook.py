@@ -5,9 +5,10 @@ from typing import Any, Dict, List
 from mmengine.dist import broadcast, is_main_process
 from mmengine.fileio import LocalBackend
 from mmengine.hooks import CheckpointHook
+from mmengine.optim import OptimWrapperDict
 from mmengine.runner import Runner
 
-from mmstepnet.engine.checkpoint import save_latest
+from mmstepnet.engine.checkpoint import check_optimizer, save_latest
 from mmstepnet.engine.files import remove_partial
 from mmstepnet.registry import HOOKS
 
@@ -29,6 +30,22 @@ class ResumableCheckpointHook(CheckpointHook):
         >>> default_hooks = dict(checkpoint=dict(
         ...     type='mmstepnet.ResumableCheckpointHook', interval=1))
     """
+
+    def after_load_checkpoint(self, runner: Runner, checkpoint: dict) -> None:
+        """See that a training goes on with the optimizer it had.
+
+        Args:
+            runner (Runner): The runner.
+            checkpoint (dict): What was loaded.
+        """
+        if not runner._resume or 'optimizer' not in checkpoint:
+            return
+        wrapper, state = runner.optim_wrapper, checkpoint['optimizer']
+        if isinstance(wrapper, OptimWrapperDict):
+            for name in set(wrapper.keys()).intersection(state):
+                check_optimizer(wrapper[name].optimizer, state[name])
+        else:
+            check_optimizer(wrapper.optimizer, state)
 
     def before_train(self, runner: Runner) -> None:
         """Find the folder, and remove what a killed run left there.

@@ -53,7 +53,16 @@ class Score:
         return dict(score=next(self.scores))
 
 
-def make_runner(work_dir, name, hook, scores, max_epochs=3, **kwargs):
+SGD = dict(type='SGD', lr=0.01, momentum=0.9)
+
+
+def make_runner(work_dir,
+                name,
+                hook,
+                scores,
+                max_epochs=3,
+                optimizer=SGD,
+                **kwargs):
     loader = dict(
         dataset=Numbers(),
         batch_size=2,
@@ -69,7 +78,7 @@ def make_runner(work_dir, name, hook, scores, max_epochs=3, **kwargs):
         train_cfg=dict(
             type='mmstepnet.ResumableTrainLoop', max_epochs=max_epochs),
         val_cfg=dict(),
-        optim_wrapper=dict(optimizer=dict(type='SGD', lr=0.01, momentum=0.9)),
+        optim_wrapper=dict(optimizer=optimizer),
         default_hooks=dict(checkpoint=hook, logger=None),
         randomness=dict(seed=3),
         experiment_name=name,
@@ -251,6 +260,26 @@ def test_another_number_of_batches(tmp_path):
         dict(batches_done=2, batches_per_epoch=5))
     with pytest.raises(ValueError, match='after 2 of the 5 .* epoch has 3'):
         runner.train()
+
+
+@pytest.mark.parametrize('before, now, others', [
+    (SGD, dict(type='AdamW'), 'dampening, momentum, nesterov, which AdamW'),
+    (dict(type='AdamW'), SGD, 'amsgrad, betas, .*eps, which SGD'),
+])
+def test_another_optimizer(tmp_path, before, now, others):
+    make_runner(
+        tmp_path, others, config(), [1], max_epochs=1,
+        optimizer=before).train()
+    resumed = make_runner(
+        tmp_path,
+        f'resumed {others}',
+        config(), [],
+        optimizer=now,
+        load_from=latest_checkpoint(str(tmp_path)),
+        resume=True)
+    with pytest.raises(
+            ValueError, match=f'an optimizer with {others} does not'):
+        resumed.train()
 
 
 def test_the_order_of_samples_of_a_run_without_a_seed(tmp_path):
