@@ -1,6 +1,6 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 # Faster R-CNN R50 with StepNet on a dataset of your own in COCO format: copy
-# this file and edit the lines down to `classes`.
+# this file and edit the lines down to `classes`; data_root ends with a slash.
 _base_ = './faster_rcnn_r50_stepnet_coco.py'
 
 data_root = 'data/custom/'

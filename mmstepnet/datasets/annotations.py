@@ -103,6 +103,10 @@ def _annotation_problem(annotation: Any, ids: set, images: Dict[Any, dict],
     problem = _missing(annotation, keys, 'annotation')
     if problem:
         return problem
+    if evaluated and annotation['id'] == 0:
+        return Problem(
+            'annotation with the id 0', 'must have an id from 1 on, got 0, '
+            "which COCO's evaluation takes for no box at all")
     if annotation['id'] in ids:
         return Problem(
             'annotation with the id of another',
@@ -162,7 +166,8 @@ def sort_out(content: Any, evaluated: bool = False) -> SortedOut:
     Args:
         content (Any): What the file holds.
         evaluated (bool): Whether detections are compared with it, for which
-            annotations need ``iscrowd``. Defaults to False.
+            annotations need ``iscrowd`` and ids other than 0. Defaults to
+            False.
 
     Returns:
         SortedOut: What is left, and what is wrong with the rest.

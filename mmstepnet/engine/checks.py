@@ -19,14 +19,22 @@ def _is_remote(path: str) -> bool:
     return '://' in path
 
 
-def _datasets(cfg: dict, key: str) -> Iterator[Tuple[str, dict]]:
-    """A dataset and those that it wraps, with their config keys."""
+def nested_datasets(cfg: dict, key: str) -> Iterator[Tuple[str, dict]]:
+    """A dataset and those that it wraps, with their config keys.
+
+    Args:
+        cfg (dict): Config of the dataset.
+        key (str): Its key.
+
+    Yields:
+        tuple[str, dict]: Key and config of each.
+    """
     yield key, cfg
     if isinstance(cfg.get('dataset'), dict):
-        yield from _datasets(cfg['dataset'], f'{key}.dataset')
+        yield from nested_datasets(cfg['dataset'], f'{key}.dataset')
     for i, dataset in enumerate(cfg.get('datasets') or []):
         if isinstance(dataset, dict):
-            yield from _datasets(dataset, f'{key}.datasets[{i}]')
+            yield from nested_datasets(dataset, f'{key}.datasets[{i}]')
 
 
 def _dataset_paths(cfg: dict) -> Iterator[Tuple[str, str]]:
@@ -60,7 +68,7 @@ def _fetches_itself(dataset: dict) -> bool:
 def _data_paths(cfg: Config, split: str) -> Iterator[Tuple[str, str]]:
     loader = cfg.get(f'{split}_dataloader') or {}
     root_key = f'{split}_dataloader.dataset'
-    for key, dataset in _datasets(loader.get('dataset') or {}, root_key):
+    for key, dataset in nested_datasets(loader.get('dataset') or {}, root_key):
         if not (_reads_remotely(dataset) or _fetches_itself(dataset)):
             for name, path in _dataset_paths(dataset):
                 yield f'{key}.{name}', path
@@ -139,58 +147,12 @@ def _check_optimizer(cfg: Config) -> None:
                              f'registered optimizer, got {kind!r}{hint}')
 
 
-def _num_classes(cfg, key: str) -> Iterator[Tuple[str, int]]:
-    """Numbers of classes of the heads of a model, with their keys."""
-    if isinstance(cfg, (list, tuple)):
-        for i, value in enumerate(cfg):
-            yield from _num_classes(value, f'{key}[{i}]')
-    elif isinstance(cfg, dict):
-        if isinstance(cfg.get('num_classes'), int):
-            yield f'{key}.num_classes', cfg['num_classes']
-        for name in ('head', 'roi_head', 'bbox_head', 'mask_head'):
-            yield from _num_classes(cfg.get(name), f'{key}.{name}')
-
-
 def _try_model(cfg: Config) -> None:
     """Build the model, for the errors of its settings."""
     if 'model' in cfg:
         with DefaultScope.overwrite_default_scope(
                 cfg.get('default_scope', 'mmengine')):
             MODELS.build(cfg.model)
-
-
-def check_classes(cfg: Config, splits: Sequence[str]) -> None:
-    """Check that a model has as many classes as its datasets name.
-
-    Args:
-        cfg (Config): Config of the run.
-        splits (Sequence[str]): ``'train'``, ``'val'`` or ``'test'``.
-
-    Raises:
-        ValueError: If not.
-
-    Example:
-        >>> check_classes(Config(dict(
-        ...     model=dict(head=dict(num_classes=2)),
-        ...     train_dataloader=dict(dataset=dict(
-        ...         metainfo=dict(classes=('cat', ))))), ), ['train'])
-        Traceback (most recent call last):
-        ...
-        ValueError: model.head.num_classes is 2, but ...
-    """
-    for split in splits:
-        loader = cfg.get(f'{split}_dataloader') or {}
-        root_key = f'{split}_dataloader.dataset'
-        for key, dataset in _datasets(loader.get('dataset') or {}, root_key):
-            classes = (dataset.get('metainfo') or {}).get('classes')
-            if not isinstance(classes, (list, tuple)):
-                continue
-            for head, number in _num_classes(cfg.get('model'), 'model'):
-                if number != len(classes):
-                    raise ValueError(
-                        f'{head} is {number}, but {key}.metainfo.classes has '
-                        f'{len(classes)} names, {short(classes)}: expected as '
-                        'many')
 
 
 def check_data(cfg: Config, splits: Sequence[str]) -> None:

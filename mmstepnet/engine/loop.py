@@ -1,6 +1,7 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
 from typing import Any, Sequence
 
+from mmengine.logging import print_log
 from mmengine.runner import EpochBasedTrainLoop
 
 from mmstepnet.registry import LOOPS
@@ -47,6 +48,10 @@ class ResumableTrainLoop(EpochBasedTrainLoop):
         if not self._get('is_validated', True):
             self._put(epoch=self._epoch - 1)
             self._validate()
+        if self._epoch >= self._max_epochs:
+            print_log(
+                f'nothing is left to train: {self._epoch} epochs are done, '
+                f'max_epochs is {self._max_epochs}', 'current')
         while self._epoch < self._max_epochs and not self.stop_training:
             self.run_epoch()
             self._validate()

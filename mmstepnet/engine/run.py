@@ -11,8 +11,9 @@ from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
 
 from mmstepnet.compat import announce_afterwards, read_own_checkpoints
-from .checks import (check_checkpoint, check_classes, check_data,
-                     check_pretrained, check_settings)
+from .checks import (check_checkpoint, check_data, check_pretrained,
+                     check_settings)
+from .class_names import check_classes
 from .config import read_config
 from .cpu import init_cpu_processes
 from .files import check_writable

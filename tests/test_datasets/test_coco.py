@@ -93,6 +93,17 @@ def test_boxes_that_are_not_in_pixels(ann_file, filter_cfg):
         build(ann_file, ('WBC', ), filter_cfg=filter_cfg)
 
 
+def test_the_annotation_id_0_is_refused_where_detections_are_evaluated(
+        ann_file):
+    content = json.loads(Path(ann_file).read_text())
+    content['annotations'][1]['id'] = 0
+    Path(ann_file).write_text(json.dumps(content))
+    assert len(build(ann_file, CATEGORIES)) == 1
+    with pytest.raises(
+            ValueError, match=r'annotations\[1\] must have an id from 1 on'):
+        build(ann_file, CATEGORIES, test_mode=True)
+
+
 def test_default_classes_are_checked_too(ann_file):
     from mmstepnet.datasets import StrictCocoDataset
     with pytest.raises(ValueError, match="'person'"):

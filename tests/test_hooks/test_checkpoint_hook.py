@@ -14,6 +14,7 @@ from torch.utils.data import Dataset
 
 import mmstepnet.engine.files as files
 from mmstepnet.checkpoints import read_checkpoint
+from mmstepnet.engine import loop
 from mmstepnet.engine.checkpoint import is_whole, latest_checkpoint
 from mmstepnet.hooks import ResumableCheckpointHook
 
@@ -260,6 +261,24 @@ def test_another_number_of_batches(tmp_path):
         dict(batches_done=2, batches_per_epoch=5))
     with pytest.raises(ValueError, match='after 2 of the 5 .* epoch has 3'):
         runner.train()
+
+
+def test_nothing_left_to_train(uninterrupted, tmp_path, monkeypatch):
+    said = []
+    monkeypatch.setattr(loop, 'print_log',
+                        lambda message, *args: said.append(message))
+    work_dir, first = uninterrupted
+    runner = make_runner(
+        tmp_path,
+        'finished',
+        config(), [],
+        load_from=latest_checkpoint(str(work_dir)),
+        resume=True)
+    runner.train()
+    assert said == [
+        'nothing is left to train: 3 epochs are done, max_epochs is 3'
+    ]
+    assert runner.iter == first.iter
 
 
 @pytest.mark.parametrize('before, now, others', [
