@@ -53,7 +53,7 @@ def save_latest(runner: Runner, out_dir: str, filename: str, meta: dict,
 
 
 def check_optimizer(optimizer: Optimizer, state: dict) -> None:
-    """Refuse the state of another kind of optimizer.
+    """Refuse the state of another kind, say that the learning rate differs.
 
     Releases of PyTorch add settings or drop them, and schedulers add their
     own, so that a state fits unless it both has others and lacks some.
@@ -79,6 +79,14 @@ def check_optimizer(optimizer: Optimizer, state: dict) -> None:
             f'{", ".join(sorted(others))}, which {type(optimizer).__name__} '
             'does not have: go on with the optimizer of that training, or '
             'begin a new one with these weights by load_from')
+    for before, now in zip(state['param_groups'], optimizer.param_groups):
+        rates = [group.get('initial_lr') for group in (before, now)]
+        if None not in rates and rates[0] != rates[1]:
+            print_log(
+                'the training goes on with the learning rate of the '
+                f'checkpoint, {rates[0]:g} before its schedule, not with '
+                f'{rates[1]:g} of the config', 'current', logging.WARNING)
+            break
 
 
 def is_whole(path: str) -> bool:

@@ -1,7 +1,9 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
-from typing import Any, Dict, Optional, Tuple
+import logging
+from typing import Any, Dict, List, Optional, Tuple
 
 from mmengine.hooks import Hook
+from mmengine.logging import print_log
 from mmengine.model import BaseTTAModel, is_model_wrapper
 from mmengine.runner import Runner
 
@@ -26,6 +28,27 @@ def _trunk(shapes: Shapes) -> Shapes:
         for name, shape in shapes.items()
         if name.startswith('backbone.') and '.step.' not in name
     }
+
+
+def _classes(meta: Any) -> List[str]:
+    meta = meta if isinstance(meta, dict) else {}
+    return list(meta.get('classes') or meta.get('CLASSES') or [])
+
+
+def _compare_classes(runner: Runner, meta: Any) -> None:
+    """Warn if a class of the checkpoint has another name in the dataset."""
+    before = _classes(meta.get('dataset_meta')) if meta else []
+    for split in ('train', 'val', 'test'):
+        loop = getattr(runner, f'_{split}_loop', None)
+        dataset = getattr(getattr(loop, 'dataloader', None), 'dataset', None)
+        now = _classes(getattr(dataset, 'metainfo', None))
+        for i, names in enumerate(zip(before, now)):
+            if names[0] != names[1]:
+                print_log(
+                    f'class {i} is {names[0]!r} in the checkpoint, but '
+                    f'{names[1]!r} in the dataset for {split}', 'current',
+                    logging.WARNING)
+                return
 
 
 class MatchingKeysHook(Hook):
@@ -83,6 +106,7 @@ class MatchingKeysHook(Hook):
                 "model.backbone.init_cfg=dict(type='Pretrained', "
                 'checkpoint=...) instead')
         if self.complete:
+            _compare_classes(runner, checkpoint.get('meta'))
             self._require(expected, found)
             self._require(
                 {

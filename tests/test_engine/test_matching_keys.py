@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from mmstepnet.engine import MatchingKeysHook
+from mmstepnet.engine import MatchingKeysHook, matching_keys
 
 runner = SimpleNamespace(
     model=nn.Sequential(nn.Linear(2, 3)), _load_from='a.pth', _resume=False)
@@ -95,3 +95,28 @@ def test_weights_alone_cannot_be_resumed_from():
         load(Detector(), True, resume=True, **state)
     checkpoint = load(Detector(), True, resume=True, optimizer={}, **state)
     assert checkpoint['meta'] == dict(epoch=1)
+
+
+@pytest.mark.parametrize('now, said', [
+    (('cat', 'dog'), []),
+    (('cat', 'cow'), [
+        "class 1 is 'dog' in the checkpoint, but 'cow' in the dataset for test"
+    ]),
+])
+def test_classes_of_other_names(monkeypatch, now, said):
+    messages = []
+    monkeypatch.setattr(matching_keys, 'print_log',
+                        lambda message, *args: messages.append(message))
+    dataset = SimpleNamespace(metainfo=dict(classes=now))
+    loop = SimpleNamespace(dataloader=SimpleNamespace(dataset=dataset))
+    MatchingKeysHook(complete=True).after_load_checkpoint(
+        SimpleNamespace(
+            model=Detector(),
+            _load_from='a.pth',
+            _resume=False,
+            _train_loop=dict(type='EpochBasedTrainLoop'),
+            _test_loop=loop),
+        dict(
+            state_dict=Detector().state_dict(),
+            meta=dict(dataset_meta=dict(classes=['cat', 'dog']))))
+    assert messages == said

@@ -14,7 +14,7 @@ from torch.utils.data import Dataset
 
 import mmstepnet.engine.files as files
 from mmstepnet.checkpoints import read_checkpoint
-from mmstepnet.engine import loop
+from mmstepnet.engine import checkpoint, loop
 from mmstepnet.engine.checkpoint import is_whole, latest_checkpoint
 from mmstepnet.hooks import ResumableCheckpointHook
 
@@ -299,6 +299,22 @@ def test_another_optimizer(tmp_path, before, now, others):
     with pytest.raises(
             ValueError, match=f'an optimizer with {others} does not'):
         resumed.train()
+
+
+def test_another_learning_rate(monkeypatch):
+    said = []
+    monkeypatch.setattr(checkpoint, 'print_log',
+                        lambda message, *args: said.append(message))
+    states = []
+    for lr in (0.01, 0.01, 0.002):
+        optimizer = torch.optim.SGD(Line().parameters(), lr=lr)
+        torch.optim.lr_scheduler.StepLR(optimizer, 1)
+        states.append(optimizer.state_dict())
+        checkpoint.check_optimizer(optimizer, states[0])
+    assert said == [
+        'the training goes on with the learning rate of the checkpoint, 0.01 '
+        'before its schedule, not with 0.002 of the config'
+    ]
 
 
 def test_the_order_of_samples_of_a_run_without_a_seed(tmp_path):
