@@ -22,8 +22,9 @@ def _num_classes(cfg, key: str) -> Iterator[Tuple[str, int]]:
 
 
 def _check_folders(dataset: dict, key: str, classes: Sequence) -> None:
-    if dataset.get('ann_file') or not str(
-            dataset.get('type')).endswith('CustomDataset'):
+    is_by_folder = str(dataset.get('type')).endswith('CustomDataset') and \
+        dataset.get('with_label', True) and not dataset.get('ann_file')
+    if not is_by_folder:
         return
     prefix = dataset.get('data_prefix') or ''
     if isinstance(prefix, dict):
@@ -33,6 +34,11 @@ def _check_folders(dataset: dict, key: str, classes: Sequence) -> None:
         return
     folders = sorted(
         entry.name for entry in os.scandir(root) if entry.is_dir())
+    if len(classes) != len(folders):
+        raise ValueError(
+            f'{key}.metainfo.classes must name the {len(folders)} folders of '
+            f'{root!r}, {short(folders)}, got {len(classes)} names, '
+            f'{short(list(classes))}')
     for name, folder in zip(classes, folders):
         if name != folder and name in folders:
             raise ValueError(

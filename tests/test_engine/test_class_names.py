@@ -37,6 +37,12 @@ def test_folders_in_another_order(root, classes):
     check_classes(config(root, classes, ann_file='names.txt'), ['train'])
 
 
+def test_another_number_of_folders(root):
+    with pytest.raises(
+            ValueError, match=r"the 3 folders of .*train.* got 2 names, \['a"):
+        check_classes(config(root, ('a', 'b')), ['train'])
+
+
 @pytest.mark.parametrize('classes', [
     ('platelet', 'red cell', 'white cell'),
     ('Thrombocyte', 'Erythrocyte', 'Leucocyte'),
