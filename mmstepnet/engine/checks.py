@@ -19,26 +19,39 @@ def _is_remote(path: str) -> bool:
     return '://' in path
 
 
-def nested_datasets(cfg: dict, key: str) -> Iterator[Tuple[str, dict]]:
-    """A dataset and those that it wraps, with their config keys.
+def _nested(cfg: dict, key: str) -> Iterator[Tuple[str, dict]]:
+    yield key, cfg
+    if isinstance(cfg.get('dataset'), dict):
+        yield from _nested(cfg['dataset'], f'{key}.dataset')
+    for i, dataset in enumerate(cfg.get('datasets') or []):
+        if isinstance(dataset, dict):
+            yield from _nested(dataset, f'{key}.datasets[{i}]')
+
+
+def datasets_of(cfg: Config, split: str) -> Iterator[Tuple[str, dict]]:
+    """The dataset of a split and those that it wraps.
+
+    Args:
+        cfg (Config): Config of the run.
+        split (str): ``'train'``, ``'val'`` or ``'test'``.
+
+    Yields:
+        tuple[str, dict]: Config key and config of each.
+    """
+    loader = cfg.get(f'{split}_dataloader') or {}
+    yield from _nested(
+        loader.get('dataset') or {}, f'{split}_dataloader.dataset')
+
+
+def dataset_paths(cfg: dict) -> Iterator[Tuple[str, str]]:
+    """The paths of a dataset, joined with ``data_root``.
 
     Args:
         cfg (dict): Config of the dataset.
-        key (str): Its key.
 
     Yields:
-        tuple[str, dict]: Key and config of each.
+        tuple[str, str]: Config key and path of each that is not empty.
     """
-    yield key, cfg
-    if isinstance(cfg.get('dataset'), dict):
-        yield from nested_datasets(cfg['dataset'], f'{key}.dataset')
-    for i, dataset in enumerate(cfg.get('datasets') or []):
-        if isinstance(dataset, dict):
-            yield from nested_datasets(dataset, f'{key}.datasets[{i}]')
-
-
-def _dataset_paths(cfg: dict) -> Iterator[Tuple[str, str]]:
-    """The paths of a dataset, joined with ``data_root``, by their keys."""
     root = cfg.get('data_root') or ''
     if root:
         yield 'data_root', root
@@ -66,11 +79,9 @@ def _fetches_itself(dataset: dict) -> bool:
 
 
 def _data_paths(cfg: Config, split: str) -> Iterator[Tuple[str, str]]:
-    loader = cfg.get(f'{split}_dataloader') or {}
-    root_key = f'{split}_dataloader.dataset'
-    for key, dataset in nested_datasets(loader.get('dataset') or {}, root_key):
+    for key, dataset in datasets_of(cfg, split):
         if not (_reads_remotely(dataset) or _fetches_itself(dataset)):
-            for name, path in _dataset_paths(dataset):
+            for name, path in dataset_paths(dataset):
                 yield f'{key}.{name}', path
     evaluators = cfg.get(f'{split}_evaluator') or []
     if isinstance(evaluators, dict):

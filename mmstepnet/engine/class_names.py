@@ -6,7 +6,7 @@ from typing import Iterator, Sequence, Tuple
 from mmengine.config import Config
 
 from mmstepnet.arguments import short
-from .checks import nested_datasets
+from .checks import dataset_paths, datasets_of
 
 
 def _num_classes(cfg, key: str) -> Iterator[Tuple[str, int]]:
@@ -22,15 +22,12 @@ def _num_classes(cfg, key: str) -> Iterator[Tuple[str, int]]:
 
 
 def _check_folders(dataset: dict, key: str, classes: Sequence) -> None:
+    paths = dict(dataset_paths(dataset))
+    prefixes = ('data_prefix', 'data_prefix.img_path', 'data_root')
+    root = next((paths[name] for name in prefixes if name in paths), '')
     is_by_folder = str(dataset.get('type')).endswith('CustomDataset') and \
-        dataset.get('with_label', True) and not dataset.get('ann_file')
-    if not is_by_folder:
-        return
-    prefix = dataset.get('data_prefix') or ''
-    if isinstance(prefix, dict):
-        prefix = prefix.get('img_path', '')
-    root = osp.join(dataset.get('data_root') or '', prefix)
-    if not osp.isdir(root):
+        dataset.get('with_label', True) and 'ann_file' not in paths
+    if not (is_by_folder and osp.isdir(root)):
         return
     folders = sorted(
         entry.name for entry in os.scandir(root) if entry.is_dir())
@@ -70,10 +67,7 @@ def check_classes(cfg: Config, splits: Sequence[str]) -> None:
         ValueError: model.head.num_classes is 2, but ...
     """
     for split in splits:
-        loader = cfg.get(f'{split}_dataloader') or {}
-        root_key = f'{split}_dataloader.dataset'
-        for key, dataset in nested_datasets(
-                loader.get('dataset') or {}, root_key):
+        for key, dataset in datasets_of(cfg, split):
             classes = (dataset.get('metainfo') or {}).get('classes')
             if not isinstance(classes, (list, tuple)):
                 continue
