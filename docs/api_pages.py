@@ -14,14 +14,25 @@ import mmstepnet
 CONSTANT = re.compile(r'^#: .*\n(?:#: .*\n)*(\w+)\b.* = ', re.M)
 
 
+def has_docstring(value: object) -> bool:
+    """Whether it brings its text along, as a constant does not."""
+    return inspect.isclass(value) or inspect.isroutine(value)
+
+
 def public_names(module: ModuleType) -> List[str]:
-    """``__all__``, or the functions, classes and constants defined there."""
+    """The functions, classes and constants defined there.
+
+    Of ``__all__`` only the functions and classes: the comment of a constant is
+    in the module that defines it.
+    """
     if hasattr(module, '__all__'):
-        return list(module.__all__)
+        return [
+            name for name in module.__all__
+            if has_docstring(getattr(module, name))
+        ]
     defined = [
         name for name, value in vars(module).items()
-        if (inspect.isclass(value) or inspect.isroutine(value))
-        and value.__module__ == module.__name__
+        if has_docstring(value) and value.__module__ == module.__name__
     ]
     names = defined + CONSTANT.findall(inspect.getsource(module))
     return sorted(name for name in names if not name.startswith('_'))
@@ -46,19 +57,11 @@ def page(package: ModuleType) -> str:
     title = package.__name__
     lines = [title, '=' * len(title), '']
     exported = public_names(package)
-    if hasattr(package, '__path__'):
-        # The comment of a constant is where it is defined.
-        exported = [
-            name for name in exported
-            if inspect.isclass(getattr(package, name))
-            or inspect.isroutine(getattr(package, name))
-        ]
     lines += directive(package, exported)
     for module in submodules(package):
         # What the package exports has been said.
         names = [
-            name for name in public_names(module)
-            if name not in exported
+            name for name in public_names(module) if name not in exported
             or getattr(package, name) is not getattr(module, name)
         ]
         if names:
