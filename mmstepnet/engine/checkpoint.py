@@ -75,7 +75,7 @@ def check_optimizer(optimizer: Optimizer, state: dict) -> None:
     others = saved.difference(*optimizer.param_groups)
     if others and not saved.issuperset(optimizer.defaults):
         raise ValueError(
-            f'the checkpoint holds the state of an optimizer with '
+            'the checkpoint holds the state of an optimizer with '
             f'{", ".join(sorted(others))}, which {type(optimizer).__name__} '
             'does not have: go on with the optimizer of that training, or '
             'begin a new one with these weights by load_from')

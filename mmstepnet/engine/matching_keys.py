@@ -35,9 +35,9 @@ def _classes(meta: Any) -> List[str]:
     return list(meta.get('classes') or meta.get('CLASSES') or [])
 
 
-def _compare_classes(runner: Runner, meta: Any) -> None:
+def _compare_classes(runner: Runner, meta: dict) -> None:
     """Warn if a class of the checkpoint has another name in the dataset."""
-    before = _classes(meta.get('dataset_meta')) if meta else []
+    before = _classes(meta.get('dataset_meta'))
     for split in ('train', 'val', 'test'):
         loop = getattr(runner, f'_{split}_loop', None)
         dataset = getattr(getattr(loop, 'dataloader', None), 'dataset', None)
@@ -91,9 +91,10 @@ class MatchingKeysHook(Hook):
                 f'{self.source} cannot be resumed from: expected {STATE} '
                 f'beside the weights, got no {missing[0]}; to start from its '
                 'weights, use --cfg-options load_from=PATH without --resume')
-        if isinstance(checkpoint.get('meta'), dict):
+        meta = checkpoint.get('meta')
+        if isinstance(meta, dict):
             # MMEngine would run it as a config file.
-            checkpoint['meta'].pop('config', None)
+            meta.pop('config', None)
         model = runner.model
         while is_model_wrapper(model) or isinstance(model, BaseTTAModel):
             model = model.module
@@ -106,7 +107,6 @@ class MatchingKeysHook(Hook):
                 "model.backbone.init_cfg=dict(type='Pretrained', "
                 'checkpoint=...) instead')
         if self.complete:
-            _compare_classes(runner, checkpoint.get('meta'))
             self._require(expected, found)
             self._require(
                 {
@@ -116,6 +116,8 @@ class MatchingKeysHook(Hook):
                 },
                 expected,
                 swapped=True)
+            if isinstance(meta, dict):
+                _compare_classes(runner, meta)
         elif not expected.items() & found.items():
             self._require(expected, found)
         elif _trunk(expected).keys() & _trunk(found).keys():

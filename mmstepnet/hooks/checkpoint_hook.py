@@ -37,6 +37,9 @@ class ResumableCheckpointHook(CheckpointHook):
         Args:
             runner (Runner): The runner.
             checkpoint (dict): What was loaded.
+
+        Raises:
+            ValueError: If it holds the state of another optimizer.
         """
         if not runner._resume or 'optimizer' not in checkpoint:
             return
