@@ -1,20 +1,15 @@
 # Copyright (c) mmstepnet contributors. All rights reserved.
-import importlib.util
 import shutil
-import sys
-from collections import OrderedDict
-from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from fake_checkout import repo, run_there  # noqa: F401
-from mmengine.visualization import Visualizer
 
 from campaigns.faults.data import write_scenes
+from campaigns.inputs.harness import fresh, load_tool
 
 HERE = Path(__file__).parent
-TOOLS = HERE.parents[1] / 'tools'
 
 
 @pytest.fixture(scope='session')
@@ -27,15 +22,6 @@ def workspace(tmp_path_factory):
     return root
 
 
-@lru_cache(maxsize=None)
-def load_tool(name: str):
-    spec = importlib.util.spec_from_file_location(f'tools_{name}',
-                                                  TOOLS / f'{name}.py')
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
-    return tool
-
-
 @pytest.fixture(scope='session')
 def run_tool(workspace):
     """Run a tool in this process, in the workspace.
@@ -45,12 +31,7 @@ def run_tool(workspace):
     """
 
     def run(name, *args):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.chdir(workspace)
-            patch.setattr(sys, 'argv', [f'{name}.py', *map(str, args)])
-            patch.setenv('LOCAL_RANK', '0')
-            # One run of a process would paint with the visualizer of another.
-            patch.setattr(Visualizer, '_instance_dict', OrderedDict())
+        with fresh(workspace, [f'{name}.py', *map(str, args)]):
             try:
                 load_tool(name).main()
             except SystemExit as error:
